@@ -1,0 +1,74 @@
+"""What is to be done once a decision is committed. All of it may be done again after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from crewd.core.events import Recorded
+from crewd.core.model import Outbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartWorker:
+    """Effect: tell the host to start it. Everything it needs, as values."""
+
+    task_id: str
+    attempt: int
+    epoch: str
+    executable: str
+    argv: tuple[str, ...]
+    cwd: str
+    path: str
+    env: Mapping[str, str]
+    env_from: tuple[str, ...]
+    stdin: bool
+    keep_children: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WriteWorker:
+    """Effect: hand this message to the worker's stdin."""
+
+    row: Outbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseStdin:
+    """Effect: nothing more will be written."""
+
+    task_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopWorker:
+    """Effect: the host stops the whole tree: TERM, grace, KILL."""
+
+    task_id: str
+    attempt: int
+    grace_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetWorker:
+    """Effect: the attempt is settled and committed; the host may drop what it kept of it."""
+
+    task_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Effect: send `GoOn` to this run."""
+
+
+Effect = StartWorker | WriteWorker | CloseStdin | StopWorker | ForgetWorker | Continue
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What follows from one stimulus: facts already applied to the state, then effects."""
+
+    events: tuple[Recorded, ...] = ()
+    effects: tuple[Effect, ...] = ()

@@ -1,0 +1,437 @@
+"""What happened: the facts of a run's log, and the marks that are stored but not published.
+
+An `Event` becomes one `crewd.v1.Event`; its class name in snake case is the `kind`. A `Mark`
+changes rows only. Both are applied by `crewd.core.apply`, nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crewd.core.model import (
+    NO_USAGE,
+    Actor,
+    Answer,
+    Ask,
+    AskStatus,
+    Capabilities,
+    Cause,
+    Delivery,
+    Failure,
+    Outbox,
+    Outcome,
+    Progress,
+    Result,
+    Run,
+    Survivor,
+    Task,
+    TaskStatus,
+    Usage,
+)
+from crewd.core.model import RunStatus as _RunStatus
+from crewd.core.units import Instant, Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCreated:
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class TasksAdded:
+    tasks: tuple[Task, ...]
+    cause: str = "spec"
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBlocked:
+    reason: str
+    detail: str
+    task_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCancelRequested:
+    reason: str
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStopping:
+    """Mark: the run starts nothing new and stops what it has, for a cause of its own."""
+
+    cause: str
+    message: str
+    task_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResumed:
+    """The run is open again: after a resume, a retry, a resolved task or an answer."""
+
+    cause: str
+    requeued_task_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    status: _RunStatus
+    reason: str = ""
+    message: str = ""
+    result: Result | None = None
+    error: Failure | None = None
+    failed_task_ids: tuple[str, ...] = ()
+    survivors: tuple[Survivor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecovered:
+    adopted: tuple[str, ...] = ()
+    """Attempts (`task/number`) that went on while no daemon was there."""
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunDeleted:
+    freed_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRetryScheduled:
+    task_id: str
+    next_attempt: int
+    not_before: Instant
+    cause: Cause | None = None
+    spends: bool = True
+    """False when the attempt that ended does not count against `max_attempts`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRequeued:
+    task_id: str
+    cause: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFinished:
+    """The task left the queue or its attempts for `status`: terminal, or needs_attention."""
+
+    task_id: str
+    status: TaskStatus
+    reason: str = ""
+    message: str = ""
+    result: Result | None = None
+    error: Failure | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskHeld:
+    task_id: str
+    reason: str
+    until: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptStarting:
+    """The intent to start a worker, committed before the host is told."""
+
+    task_id: str
+    attempt: int
+    adapter: str
+    epoch: str
+    argv: tuple[str, ...] = ()
+    model: str = ""
+    deadline: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptStarted:
+    task_id: str
+    attempt: int
+    pid: int = 0
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptIntroduced:
+    """Mark: the worker said who it is and what it can do."""
+
+    task_id: str
+    attempt: int
+    name: str = ""
+    version: str = ""
+    model: str = ""
+    session_id: str = ""
+    capabilities: Capabilities
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptStopping:
+    """Mark: a stop is intended; the host is told after the commit and again at each recovery."""
+
+    task_id: str
+    attempt: int
+    cause: str
+    force_until: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultRecorded:
+    """Mark: the worker handed in; it has until `linger_until` to exit."""
+
+    task_id: str
+    attempt: int
+    result: Result
+    linger_until: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptEnded:
+    task_id: str
+    attempt: int
+    outcome: Outcome
+    cause: Cause | None = None
+    message: str = ""
+    retryable: bool = False
+    exit_code: int | None = None
+    signal: int | None = None
+    usage: Usage = NO_USAGE
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    proof: str = ""
+    """What shows that nothing of it runs: `exit`, `stopped`, `never_started`, `host_lost`,
+    `inline`; empty when nothing does, and then `survivors` are named."""
+    survivors: tuple[Survivor, ...] = ()
+    result: Result | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputRead:
+    """Mark: output up to these offsets is in the transcript and folded."""
+
+    task_id: str
+    attempt: int
+    stdout_offset: int
+    stderr_offset: int
+    stdout_bytes: int
+    stderr_bytes: int
+    adapter_state: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxQueued:
+    """Mark: something is to be written to the worker."""
+
+    row: Outbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxTaken:
+    """Mark: the host has all messages up to this one."""
+
+    task_id: str
+    attempt: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockPaused:
+    """Mark: the attempt waits for a person, so its timeout stands still."""
+
+    task_id: str
+    attempt: int
+    time_left: Span | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockResumed:
+    """Mark: the attempt goes on, with this deadline."""
+
+    task_id: str
+    attempt: int
+    deadline: Instant | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskProgressed:
+    task_id: str
+    attempt: int
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagePosted:
+    task_id: str
+    attempt: int
+    role: str
+    text: str
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted:
+    task_id: str
+    attempt: int
+    tool_id: str
+    name: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnded:
+    task_id: str
+    attempt: int
+    tool_id: str
+    is_error: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageReported:
+    task_id: str
+    attempt: int
+    delta: Usage
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderErrorReported:
+    task_id: str
+    attempt: int
+    cause: Cause
+    message: str
+    retry_time: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskOpened:
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskAttached:
+    """Mark: the next attempt asked the same question; the ask is its own now."""
+
+    ask_id: str
+    attempt: int
+    worker_ref: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskSettled:
+    ask_id: str
+    task_id: str
+    attempt: int
+    outcome: AskStatus
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskDelivered:
+    ask_id: str
+    task_id: str
+    attempt: int
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteerUpdated:
+    task_id: str
+    attempt: int
+    steer_id: str
+    status: str
+    """`queued`, `delivered`, `seen`, `expired` or `undeliverable`."""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitReached:
+    reason: str
+    used: int
+    maximum: int
+    action: str
+    """`warned` or `stopped`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarningRaised:
+    code: str
+    message: str
+    task_id: str = ""
+    attempt: int = 0
+
+
+Event = (
+    RunCreated
+    | TasksAdded
+    | RunStarted
+    | RunBlocked
+    | RunCancelRequested
+    | RunResumed
+    | RunFinished
+    | RunRecovered
+    | RunDeleted
+    | TaskRetryScheduled
+    | TaskRequeued
+    | TaskFinished
+    | TaskHeld
+    | AttemptStarting
+    | AttemptStarted
+    | AttemptEnded
+    | TaskProgressed
+    | MessagePosted
+    | ToolStarted
+    | ToolEnded
+    | UsageReported
+    | ProviderErrorReported
+    | AskOpened
+    | AskSettled
+    | AskDelivered
+    | SteerUpdated
+    | LimitReached
+    | WarningRaised
+)
+
+Mark = (
+    RunStopping
+    | AttemptIntroduced
+    | AttemptStopping
+    | ResultRecorded
+    | OutputRead
+    | OutboxQueued
+    | OutboxTaken
+    | ClockPaused
+    | ClockResumed
+    | AskAttached
+)
+
+CHATTER = (
+    TaskHeld
+    | TaskProgressed
+    | MessagePosted
+    | ToolStarted
+    | ToolEnded
+    | UsageReported
+    | ProviderErrorReported
+)
+"""Events that may linger on their way to a watcher; all others go at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event as it is logged: who did it, when, and the statuses it left behind."""
+
+    event: Event
+    time: Instant
+    actor: Actor
+    run_sequence: int
+    run_status: _RunStatus | None = None
+    """Set when this event changed it."""
+    task_status: TaskStatus | None = None
+    """Set when this event changed its task's."""

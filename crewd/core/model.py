@@ -1,0 +1,376 @@
+"""The rows of a run: what is stored, listed and recovered.
+
+A `RunState` owns them. Only `apply` changes them, which is why they are not frozen; everything
+else reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from crewd.core.spec import OnTimeout, RunSpec, TaskSpec
+from crewd.core.units import EPOCH, Instant, Span
+
+
+class RunStatus(StrEnum):
+    QUEUED = "queued"
+    PLANNING = "planning"
+    RUNNING = "running"
+    BLOCKED = "blocked"
+    CANCELLING = "cancelling"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class TaskStatus(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+    NEEDS_ATTENTION = "needs_attention"
+    CANCELLING = "cancelling"
+
+
+class AttemptStatus(StrEnum):
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+class Outcome(StrEnum):
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    LOST = "lost"
+    NEEDS_ATTENTION = "needs_attention"
+
+
+class Cause(StrEnum):
+    EXIT = "exit"
+    SIGNAL = "signal"
+    TRANSIENT = "transient"
+    THROTTLED = "throttled"
+    QUOTA = "quota"
+    AUTH = "auth"
+    BILLING = "billing"
+    MODEL_UNKNOWN = "model_unknown"
+    CONTEXT_OVERFLOW = "context_overflow"
+    EMPTY = "empty"
+    TRUNCATED = "truncated"
+    NO_RESULT = "no_result"
+    DISK = "disk"
+    WORKSPACE_MISSING = "workspace_missing"
+    EXECUTABLE_MISSING = "executable_missing"
+    SPAWN = "spawn"
+    LOST = "lost"
+    TIMEOUT = "timeout"
+    STALLED = "stalled"
+    CHECK_FAILED = "check_failed"
+    REPORTED = "reported"
+    CANCELLED = "cancelled"
+
+
+class AskStatus(StrEnum):
+    OPEN = "open"
+    ANSWERED = "answered"
+    DECLINED = "declined"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    SUPERSEDED = "superseded"
+
+
+class AskKind(StrEnum):
+    QUESTION = "question"
+    PERMISSION = "permission"
+    PLAN_APPROVAL = "plan_approval"
+    BUDGET = "budget"
+    CONFLICT = "conflict"
+    STALL = "stall"
+
+
+class Delivery(StrEnum):
+    """How far an ask's outcome has got on its way to the worker."""
+
+    NONE = "none"
+    PENDING = "pending"
+    DELIVERED = "delivered"
+
+
+class OutboxKind(StrEnum):
+    """What an outbox row says to the worker; its adapter writes it in the worker's own words."""
+
+    TASK = "task"
+    ANSWER = "answer"
+    STEER = "steer"
+    STOP = "stop"
+
+
+class ActorKind(StrEnum):
+    PERSON = "person"
+    WORKER = "worker"
+    POLICY = "policy"
+    DAEMON = "daemon"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did it. `name` is the system user or the policy, `client` the program used."""
+
+    kind: ActorKind
+    name: str = ""
+    client: str = ""
+
+
+DAEMON = Actor(ActorKind.DAEMON, "crewd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What workers say they used. Zero turns and tokens means nothing was reported."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    turns: int = 0
+    cost_micros: int | None = None
+
+    def plus(self, other: Usage) -> Usage:
+        costs = [c for c in (self.cost_micros, other.cost_micros) if c is not None]
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            turns=self.turns + other.turns,
+            cost_micros=sum(costs) if costs else None,
+        )
+
+
+NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    percent: float | None = None
+    step: str = ""
+    message: str = ""
+    update_time: Instant = EPOCH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    text: str = ""
+    truncated: bool = False
+    data_json: str = ""
+    """The worker's structured result as JSON text; empty when it gave none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a run or task is not completed, for people and for clients that branch."""
+
+    reason: str
+    message: str
+    task_id: str = ""
+    retryable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Survivor:
+    """A process of a stopped tree that could not be proven gone."""
+
+    pid: int
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    can_ask: bool = False
+    can_steer: bool = False
+    can_interrupt: bool = False
+    can_resume: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskOption:
+    id: str
+    label: str
+    description: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    option_ids: tuple[str, ...] = ()
+    text: str = ""
+    note: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    id: str
+    spec: RunSpec
+    title: str = ""
+    status: RunStatus = RunStatus.QUEUED
+    status_reason: str = ""
+    status_message: str = ""
+    stopping: str = ""
+    """Why nothing new may start: `cancel`, `fail_fast`, `limit`, `ask`; empty while it may."""
+    cancel_reason: str = ""
+    cancel_force: bool = False
+    created_by: str = ""
+    request_id: str = ""
+    progress: Progress | None = None
+    usage: Usage = NO_USAGE
+    limits_reached: tuple[str, ...] = ()
+    """Limits already warned about, as `name` or `name:stopped`."""
+    result: Result | None = None
+    error: Failure | None = None
+    resume_count: int = 0
+    task_counts: dict[TaskStatus, int] = field(default_factory=dict[TaskStatus, int])
+    open_ask_count: int = 0
+    create_time: Instant = EPOCH
+    start_time: Instant | None = None
+    end_time: Instant | None = None
+    update_time: Instant = EPOCH
+    deadline: Instant | None = None
+    last_sequence: int = 0
+    last_run_sequence: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Task:
+    run_id: str
+    id: str
+    position: int
+    spec: TaskSpec
+    status: TaskStatus = TaskStatus.QUEUED
+    status_reason: str = ""
+    status_message: str = ""
+    attempt: int = 0
+    spent_attempts: int = 0
+    """Attempts that count against `retry.max_attempts`; a person's retry sets it back to 0."""
+    not_before: Instant | None = None
+    hold: str = ""
+    progress: Progress | None = None
+    current_tool: str = ""
+    last_activity_time: Instant | None = None
+    capabilities: Capabilities = Capabilities()
+    open_ask_ids: tuple[str, ...] = ()
+    usage: Usage = NO_USAGE
+    result: Result | None = None
+    error: Failure | None = None
+    resolution_note: str = ""
+    create_time: Instant = EPOCH
+    start_time: Instant | None = None
+    end_time: Instant | None = None
+    update_time: Instant = EPOCH
+    last_sequence: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempt:
+    run_id: str
+    task_id: str
+    number: int
+    status: AttemptStatus = AttemptStatus.STARTING
+    epoch: str = ""
+    """The host process that was told to start it."""
+    outcome: Outcome | None = None
+    cause: Cause | None = None
+    message: str = ""
+    retryable: bool = False
+    stop_cause: str = ""
+    """Why it was stopped: `cancelled`, `timeout`, `ask_timeout`, `lingering`, `fail_fast`,
+    `limit`; empty while it was not."""
+    adapter: str = ""
+    model: str = ""
+    worker_name: str = ""
+    worker_version: str = ""
+    session_id: str = ""
+    argv: tuple[str, ...] = ()
+    pid: int = 0
+    host: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    survivors: tuple[Survivor, ...] = ()
+    usage: Usage = NO_USAGE
+    result: Result | None = None
+    stdout_offset: int = 0
+    """How much of the host's spool of stdout has been read, at a line end."""
+    stderr_offset: int = 0
+    stdout_bytes: int = 0
+    """Length of the transcript of stdout: what ReadOutput can serve."""
+    stderr_bytes: int = 0
+    adapter_state: str = "{}"
+    """The adapter's fold state, JSON, at `stdout_offset`."""
+    stdin_seq: int = 0
+    """The highest outbox sequence ever given out for this attempt."""
+    deadline: Instant | None = None
+    """When it times out; None without a timeout, and while it waits for a person."""
+    time_left: Span | None = None
+    """What was left of its timeout when it began to wait for a person."""
+    linger_until: Instant | None = None
+    """It handed in its result and must have exited by then."""
+    force_until: Instant | None = None
+    """A forced stop settles then, with or without the host's proof."""
+    create_time: Instant = EPOCH
+    start_time: Instant | None = None
+    end_time: Instant | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.run_id}/{self.task_id}/{self.number}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Ask:
+    id: str
+    run_id: str
+    task_id: str
+    attempt: int
+    worker_ref: str = ""
+    kind: AskKind = AskKind.QUESTION
+    status: AskStatus = AskStatus.OPEN
+    title: str = ""
+    question: str = ""
+    detail: str = ""
+    options: tuple[AskOption, ...] = ()
+    allow_text: bool = True
+    min_choices: int = 0
+    max_choices: int = 1
+    default_option_id: str = ""
+    on_timeout: OnTimeout = OnTimeout.WAIT
+    expire_time: Instant | None = None
+    answer: Answer | None = None
+    answered_by: Actor | None = None
+    delivery: Delivery = Delivery.NONE
+    run_title: str = ""
+    task_title: str = ""
+    workspace_cwd: str = ""
+    create_time: Instant = EPOCH
+    settle_time: Instant | None = None
+    last_sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outbox:
+    """One message to a worker's stdin, kept until the host has it."""
+
+    run_id: str
+    task_id: str
+    attempt: int
+    seq: int
+    kind: OutboxKind
+    body: str
+    """JSON text; the adapter turns it into what the worker understands."""
+    ref: str = ""
+    """The ask or steer it carries, so that its delivery can be told."""
