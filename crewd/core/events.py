@@ -1,12 +1,13 @@
-"""What happened: the facts of a run's log, and the marks that are stored but not published.
+"""What happened: the facts of a run's log.
 
-An `Event` becomes one `crewd.v1.Event`; its class name in snake case is the `kind`. A `Mark`
-changes rows only. Both are applied by `crewd.core.apply`, nowhere else.
+Each becomes one `crewd.v1.Event`; its class name in snake case is the `kind`. They are applied to
+the rows by `crewd.core.apply`, nowhere else.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from crewd.core.model import (
     NO_USAGE,
@@ -14,11 +15,9 @@ from crewd.core.model import (
     Answer,
     Ask,
     AskStatus,
-    Capabilities,
     Cause,
     Delivery,
     Failure,
-    Outbox,
     Outcome,
     Progress,
     Result,
@@ -29,7 +28,9 @@ from crewd.core.model import (
     Usage,
 )
 from crewd.core.model import RunStatus as _RunStatus
-from crewd.core.units import Instant, Span
+from crewd.core.units import Instant
+
+CANCELLING_CAUSES: Final = frozenset({"cancelled", "fail_fast", "limit", "incident"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,20 +62,15 @@ class RunCancelRequested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunStopping:
-    """Mark: the run starts nothing new and stops what it has, for a cause of its own."""
-
-    cause: str
-    message: str
-    task_id: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunResumed:
     """The run is open again: after a resume, a retry, a resolved task or an answer."""
 
     cause: str
     requeued_task_ids: tuple[str, ...] = ()
+    """The first of them; the others follow, each with its own `TaskRequeued`."""
+    note: str = ""
+    requeueing: str = ""
+    """What goes back to the queue in the slices that follow; see `Run.requeueing`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +128,8 @@ class TaskFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskHeld:
+    """The task could run but may not for longer than a second."""
+
     task_id: str
     reason: str
     until: Instant | None = None
@@ -159,36 +157,19 @@ class AttemptStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptIntroduced:
-    """Mark: the worker said who it is and what it can do."""
-
-    task_id: str
-    attempt: int
-    name: str = ""
-    version: str = ""
-    model: str = ""
-    session_id: str = ""
-    capabilities: Capabilities
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStopping:
-    """Mark: a stop is intended; the host is told after the commit and again at each recovery."""
+    """A stop is intended; the host is told after the commit and again at each recovery."""
 
     task_id: str
     attempt: int
     cause: str
+    """`cancelled`, `fail_fast`, `limit`, `timeout`, `ask_timeout` or `lingering`."""
     force_until: Instant | None = None
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultRecorded:
-    """Mark: the worker handed in; it has until `linger_until` to exit."""
-
-    task_id: str
-    attempt: int
-    result: Result
-    linger_until: Instant
+    @property
+    def cancels(self) -> bool:
+        """Say whether the task ends with it, instead of being judged or tried again."""
+        return self.cause in CANCELLING_CAUSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,53 +190,6 @@ class AttemptEnded:
     `inline`; empty when nothing does, and then `survivors` are named."""
     survivors: tuple[Survivor, ...] = ()
     result: Result | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputRead:
-    """Mark: output up to these offsets is in the transcript and folded."""
-
-    task_id: str
-    attempt: int
-    stdout_offset: int
-    stderr_offset: int
-    stdout_bytes: int
-    stderr_bytes: int
-    adapter_state: str
-
-
-@dataclass(frozen=True, slots=True)
-class OutboxQueued:
-    """Mark: something is to be written to the worker."""
-
-    row: Outbox
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutboxTaken:
-    """Mark: the host has all messages up to this one."""
-
-    task_id: str
-    attempt: int
-    seq: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockPaused:
-    """Mark: the attempt waits for a person, so its timeout stands still."""
-
-    task_id: str
-    attempt: int
-    time_left: Span | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockResumed:
-    """Mark: the attempt goes on, with this deadline."""
-
-    task_id: str
-    attempt: int
-    deadline: Instant | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,12 +247,21 @@ class ProviderErrorReported:
 class AskOpened:
     ask: Ask
 
+    @property
+    def task_id(self) -> str:
+        return self.ask.task_id
+
+    @property
+    def attempt(self) -> int:
+        return self.ask.attempt
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskAttached:
-    """Mark: the next attempt asked the same question; the ask is its own now."""
+    """The task's next attempt asked the same question; the ask is its own now."""
 
     ask_id: str
+    task_id: str
     attempt: int
     worker_ref: str
 
@@ -330,6 +273,8 @@ class AskSettled:
     attempt: int
     outcome: AskStatus
     answer: Answer | None = None
+    by: Actor | None = None
+    delivery: Delivery = Delivery.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,6 +328,7 @@ Event = (
     | TaskHeld
     | AttemptStarting
     | AttemptStarted
+    | AttemptStopping
     | AttemptEnded
     | TaskProgressed
     | MessagePosted
@@ -391,24 +337,12 @@ Event = (
     | UsageReported
     | ProviderErrorReported
     | AskOpened
+    | AskAttached
     | AskSettled
     | AskDelivered
     | SteerUpdated
     | LimitReached
     | WarningRaised
-)
-
-Mark = (
-    RunStopping
-    | AttemptIntroduced
-    | AttemptStopping
-    | ResultRecorded
-    | OutputRead
-    | OutboxQueued
-    | OutboxTaken
-    | ClockPaused
-    | ClockResumed
-    | AskAttached
 )
 
 CHATTER = (

@@ -99,8 +99,9 @@ class Delivery(StrEnum):
     """How far an ask's outcome has got on its way to the worker."""
 
     NONE = "none"
-    PENDING = "pending"
+    QUEUED = "queued"
     DELIVERED = "delivered"
+    UNDELIVERABLE = "undeliverable"
 
 
 class OutboxKind(StrEnum):
@@ -113,7 +114,7 @@ class OutboxKind(StrEnum):
 
 
 class ActorKind(StrEnum):
-    PERSON = "person"
+    OPERATOR = "operator"
     WORKER = "worker"
     POLICY = "policy"
     DAEMON = "daemon"
@@ -224,6 +225,9 @@ class Run:
     status_message: str = ""
     stopping: str = ""
     """Why nothing new may start: `cancel`, `fail_fast`, `limit`, `ask`; empty while it may."""
+    requeueing: str = ""
+    """What a resume or retry still puts back: `all` that is not completed, or `dependents` that
+    were skipped for what is queued again; empty otherwise. Nothing starts meanwhile."""
     cancel_reason: str = ""
     cancel_force: bool = False
     created_by: str = ""
@@ -259,7 +263,6 @@ class Task:
     spent_attempts: int = 0
     """Attempts that count against `retry.max_attempts`; a person's retry sets it back to 0."""
     not_before: Instant | None = None
-    hold: str = ""
     progress: Progress | None = None
     current_tool: str = ""
     last_activity_time: Instant | None = None

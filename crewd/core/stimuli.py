@@ -44,6 +44,7 @@ class CancelTasks:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
     actor: Actor
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,8 @@ class AnswerAsk:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delete:
     actor: Actor
+    freed_bytes: int = 0
+    """What its transcripts took on disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,7 @@ class Refusal(StrEnum):
     CWD_MISSING = "cwd_missing"
     EXECUTABLE_MISSING = "executable_missing"
     NOT_EXECUTABLE = "not_executable"
+    ENVIRONMENT_MISSING = "environment_missing"
     TRANSIENT = "transient"
     SPAWN = "spawn"
 
@@ -199,6 +203,13 @@ class GoOn:
     """The next slice of a wide change."""
 
 
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The daemon met a bug in this run twice: it stops, and names the incident."""
+
+    incident_id: str
+
+
 Command = Create | Cancel | CancelTasks | Resume | Retry | Resolve | Steer | AnswerAsk | Delete
 Stimulus = (
     Command
@@ -213,4 +224,5 @@ Stimulus = (
     | Due
     | Capacity
     | GoOn
+    | Break
 )

@@ -1,0 +1,61 @@
+# What a developer types; `make` alone lists it. The virtual environment is made when it is needed:
+# `demo` and `bench` install what crewd needs to run, everything else the development tools too.
+
+.POSIX:
+.SUFFIXES:
+.NOTPARALLEL:
+.PHONY: help demo test check bench proto format clean
+
+PYTHON = python3
+BIN = .venv/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+PROJECTS = pyproject.toml clients/python/pyproject.toml
+SOURCES = crewd clients/python/src/crewd_client tests proto
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
+
+demo: .venv/runtime ## watch a crew at work: starts, questions, a crash, an end
+	$(BIN)/python -m tests.demo
+
+test: .venv/dev ## run the whole test suite
+	$(BIN)/python -m pytest --quiet --durations=10
+
+check: .venv/dev ## lint, types, layers, the contract, the architecture
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/buf lint proto
+	$(BIN)/buf format --diff --exit-code proto
+	$(BIN)/python proto/generate.py --check
+	$(BIN)/lint-imports
+	$(BIN)/mypy $(SOURCES)
+	$(BIN)/pyright $(SOURCES)
+	$(BIN)/python -m pytest --quiet tests/architecture
+
+bench: .venv/runtime ## measure what must be fast
+	$(BIN)/python -m tests.bench
+
+proto: .venv/dev ## generate the Python code of the contract
+	$(BIN)/python proto/generate.py
+
+format: .venv/dev ## lay out the sources
+	$(BIN)/ruff check --quiet --fix-only .
+	$(BIN)/ruff format --quiet .
+	$(BIN)/buf format --write proto
+
+clean: ## remove all that make has made
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One build backend for both projects is quicker than an isolated one for each.
+$(BIN)/hatchling:
+	$(PYTHON) -m venv .venv
+	$(PIP) hatchling editables
+
+.venv/runtime: $(BIN)/hatchling $(PROJECTS)
+	$(PIP) --no-build-isolation --editable clients/python --editable .
+	@touch $@
+
+.venv/dev: $(BIN)/hatchling $(PROJECTS)
+	$(PIP) --no-build-isolation --editable clients/python --editable '.[dev]'
+	@touch .venv/runtime $@

@@ -1,0 +1,110 @@
+"""How a command ends: its exit code, and what it says when it does not do what it was told."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import grpc
+
+from crewd_client.errors import AskSettledError, CrewdError, NoDaemonError, SequenceError
+from crewd_client.json import to_json
+from crewd_client.v1.run_pb2 import (
+    RUN_STATUS_BLOCKED,
+    RUN_STATUS_CANCELLED,
+    RUN_STATUS_COMPLETED,
+    RUN_STATUS_FAILED,
+    Run,
+)
+
+
+class Exit(IntEnum):
+    """The exit codes of `crew`."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    BLOCKED = 3
+    CANCELLED = 4
+    NO_DAEMON = 5
+    REFUSED = 6
+    BUG = 70
+    TIMED_OUT = 124
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+class Refusal(Exception):  # noqa: N818  # an answer, not a failure of ours
+    """Says what is not done, why, and what to do about it."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        code: int = Exit.USAGE,
+        detail: dict[str, object] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.code = code
+        self.detail = detail or {}
+
+    def data(self) -> dict[str, object]:
+        """Give the object that `--json` prints."""
+        hint = {"hint": self.hint} if self.hint else {}
+        return {"error": {"message": self.message, **hint, **self.detail}}
+
+
+def refusal_of(error: CrewdError) -> Refusal:
+    """Say what a failed call means for the person at the command line."""
+    lines = [str(error), *(f"  {each.field}: {each.description}" for each in error.violations)]
+    violations = [{"field": v.field, "description": v.description} for v in error.violations]
+    detail: dict[str, object] = {
+        "code": error.code.name.lower(),
+        "reason": error.reason,
+        "metadata": error.metadata,
+        "violations": violations,
+    }
+    if isinstance(error, AskSettledError) and error.ask is not None:
+        detail["ask"] = to_json(error.ask)
+    return Refusal("\n".join(lines), hint=_hint(error), code=_code(error), detail=detail)
+
+
+def code_of(run: Run) -> Exit:
+    """Give the exit code for the status a run came to."""
+    return _BY_STATUS.get(run.status, Exit.DONE)
+
+
+_BY_STATUS: dict[int, Exit] = {
+    RUN_STATUS_COMPLETED: Exit.DONE,
+    RUN_STATUS_FAILED: Exit.FAILED,
+    RUN_STATUS_BLOCKED: Exit.BLOCKED,
+    RUN_STATUS_CANCELLED: Exit.CANCELLED,
+}
+
+_INVALID_SPEC = {"SPEC_INVALID", "GRAPH_CYCLE", "GRAPH_UNKNOWN_TASK", "CWD_INVALID"}
+
+_HINTS = {
+    "RUN_NOT_FOUND": "see `crew ls -a`",
+    "TASK_NOT_FOUND": "see `crew show RUN`",
+    "ASK_NOT_FOUND": "see `crew asks -a`",
+    "RUN_NOT_FINISHED": "end it first: crew cancel RUN",
+    "TOKEN_MISSING": "`crewd where` tells where a token is looked for",
+    "TOKEN_INVALID": "`crewd where` tells which token is used",
+    "UNKNOWN_FIELD": "the daemon is older than this command: restart it",
+}
+
+
+def _hint(error: CrewdError) -> str:
+    if isinstance(error, NoDaemonError):
+        return "start it: crewd ensure"
+    return _HINTS.get(error.reason, "")
+
+
+def _code(error: CrewdError) -> Exit:
+    if isinstance(error, NoDaemonError) or error.code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return Exit.NO_DAEMON
+    if isinstance(error, SequenceError) or error.code is grpc.StatusCode.INTERNAL:
+        return Exit.BUG
+    return Exit.USAGE if error.reason in _INVALID_SPEC else Exit.REFUSED

@@ -1,0 +1,86 @@
+"""End the host and all that runs under it, when no daemon is there to do it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from crewd import __version__
+from crewd.host.protocol import PROTOCOL, HostPaths, secret
+from crewd.instance import holder
+from crewd.refusal import Exit, Refusal
+
+_TIMEOUT_SECONDS = 30.0
+_PAUSE_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostEnd:
+    jobs: int
+    survivors: tuple[str, ...]
+
+
+def stop_host(state_dir: Path) -> HostEnd | None:
+    """Stop every job and the host; return when it is gone. None: no host ran."""
+    paths = HostPaths(state_dir)
+    try:
+        end = _shut_down(paths)
+    except (FileNotFoundError, ConnectionRefusedError):
+        if holder(paths.lock) is None:
+            return None
+        raise _stays(paths, "does not answer") from None
+    except OSError as error:
+        raise _stays(paths, f"does not answer: {error}") from error
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while holder(paths.lock) is not None:
+        if time.monotonic() > deadline:
+            raise _stays(paths, "did not end")
+        time.sleep(_PAUSE_SECONDS)
+    return end
+
+
+def _shut_down(paths: HostPaths) -> HostEnd:
+    jobs = 0
+    survivors: list[str] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(_TIMEOUT_SECONDS)
+        connection.connect(os.fspath(paths.socket))
+        hello = {"id": 1, "verb": "hello", "protocol": PROTOCOL, "version": __version__}
+        _send(connection, {**hello, "key": secret(paths.key)})
+        _send(connection, {"id": 2, "verb": "shutdown", "stop_jobs": True})
+        for message in _messages(connection):
+            if message.get("ok") is False:
+                raise _stays(paths, f"refused: {message.get('error')}")
+            if message.get("news") == "exit":
+                jobs += 1
+                survivors += _named(message)
+    return HostEnd(jobs=jobs, survivors=tuple(survivors))
+
+
+def _send(connection: socket.socket, message: dict[str, object]) -> None:
+    connection.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _messages(connection: socket.socket) -> Iterator[dict[str, object]]:
+    with connection.makefile("rb") as lines:
+        for line in lines:
+            yield cast("dict[str, object]", json.loads(line))
+
+
+def _named(message: dict[str, object]) -> list[str]:
+    found = cast("list[dict[str, object]]", message.get("survivors") or [])
+    return [f"pid {one.get('pid')}: {one.get('command')}" for one in found]
+
+
+def _stays(paths: HostPaths, what: str) -> Refusal:
+    return Refusal(
+        f"the host of {paths.root.parent} {what}",
+        hint=f"its pid is in {paths.info}, its log is {paths.log}",
+        exit_code=Exit.FAILED,
+    )

@@ -1,0 +1,32 @@
+"""`crewd where`: where things are and why there."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from crewd_client.locate import Location, explain
+
+from crewd.cli.options import echo_json, find, json_option, state_dir_option
+
+
+@click.command
+@state_dir_option
+@json_option
+def command(state_dir: str | None, *, as_json: bool) -> None:
+    """Tell where state directory, socket and token are, and which rule chose each."""
+    location = find(state_dir)
+    if as_json:
+        echo_json(_described(location))
+    else:
+        click.echo("\n".join(explain(location)))
+
+
+def _described(location: Location) -> dict[str, object]:
+    return {
+        "state_dir": {"path": str(location.state_dir), "rule": location.state_dir_source},
+        "socket": {"path": str(location.socket), "rule": location.socket_source},
+        "token": {"found": location.token is not None, "rule": location.token_source},
+        "daemon": asdict(location.daemon) if location.daemon is not None else None,
+        "notes": list(location.notes),
+    }

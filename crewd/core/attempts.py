@@ -1,0 +1,278 @@
+"""What becomes of a task when its worker starts, cannot start, ends or is lost.
+
+A failed attempt is recorded as an attempt; the task fails only when no attempt is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from crewd.core.asks import close_asks
+from crewd.core.effects import ForgetWorker
+from crewd.core.events import (
+    CANCELLING_CAUSES,
+    AskDelivered,
+    AttemptEnded,
+    AttemptStarted,
+    SteerUpdated,
+    TaskFinished,
+    TaskHeld,
+    TaskRetryScheduled,
+)
+from crewd.core.marks import RunStopping
+from crewd.core.model import (
+    AskStatus,
+    Attempt,
+    Cause,
+    Delivery,
+    Failure,
+    OutboxKind,
+    Outcome,
+    Survivor,
+    Task,
+    TaskStatus,
+)
+from crewd.core.reports import Verdict
+from crewd.core.retry import jitter_fraction, may_retry, retry_delay
+from crewd.core.spec import FailureMode
+from crewd.core.stimuli import Refusal, WorkerExited, WorkerRefused, WorkerStarted
+from crewd.core.turn import Turn
+from crewd.core.units import SECOND, later
+
+REFUSAL_CAUSES: Final[Mapping[Refusal, Cause]] = {
+    Refusal.CWD_MISSING: Cause.WORKSPACE_MISSING,
+    Refusal.EXECUTABLE_MISSING: Cause.EXECUTABLE_MISSING,
+    Refusal.NOT_EXECUTABLE: Cause.EXECUTABLE_MISSING,
+    Refusal.ENVIRONMENT_MISSING: Cause.SPAWN,
+    Refusal.TRANSIENT: Cause.SPAWN,
+    Refusal.SPAWN: Cause.SPAWN,
+}
+PASSING: Final = frozenset({Refusal.TRANSIENT, Refusal.SPAWN})
+SHORT_OF_RESOURCES: Final = 4
+"""A machine short of processes or memory is given as long as after this many failures."""
+STOPPED: Final[Mapping[str, tuple[Outcome, Cause, str]]] = {
+    "cancelled": (Outcome.CANCELLED, Cause.CANCELLED, "cancelled"),
+    "fail_fast": (Outcome.CANCELLED, Cause.CANCELLED, "stopped because another task failed"),
+    "limit": (Outcome.CANCELLED, Cause.CANCELLED, "stopped because the run reached a limit"),
+    "incident": (Outcome.CANCELLED, Cause.CANCELLED, "stopped by an internal error"),
+    "timeout": (Outcome.TIMED_OUT, Cause.TIMEOUT, "stopped after its timeout"),
+    "ask_timeout": (Outcome.FAILED, Cause.TIMEOUT, "nobody answered its question in time"),
+}
+
+
+def started(turn: Turn, stimulus: WorkerStarted) -> None:
+    attempt = turn.state.live_attempt(stimulus.task_id, stimulus.attempt)
+    if attempt is not None and not attempt.pid:
+        turn.tell(
+            AttemptStarted(
+                task_id=attempt.task_id,
+                attempt=attempt.number,
+                pid=stimulus.pid,
+                host=turn.state.host,
+            )
+        )
+
+
+def refused(turn: Turn, stimulus: WorkerRefused) -> None:
+    attempt = turn.state.live_attempt(stimulus.task_id, stimulus.attempt)
+    if attempt is None:
+        return
+    cause = REFUSAL_CAUSES[stimulus.kind]
+    if attempt.stop_cause in CANCELLING_CAUSES:
+        verdict = _stopped(attempt)
+    else:
+        verdict = Verdict(
+            outcome=Outcome.FAILED,
+            cause=cause,
+            message=stimulus.message,
+            retryable=stimulus.kind in PASSING,
+        )
+    end = _ended(attempt, verdict, proof="never_started")
+    settle(turn, end, spends=stimulus.kind is not Refusal.TRANSIENT)
+
+
+def exited(turn: Turn, stimulus: WorkerExited) -> None:
+    attempt = turn.state.live_attempt(stimulus.task_id, stimulus.attempt)
+    if attempt is None:
+        turn.do(ForgetWorker(task_id=stimulus.task_id, attempt=stimulus.attempt))
+        return
+    verdict = stimulus.verdict
+    if attempt.stop_cause in STOPPED and (stimulus.stopped or stimulus.never_started):
+        verdict = _stopped(attempt)
+    proof = "never_started" if stimulus.never_started else "stopped" if stimulus.stopped else "exit"
+    end = _ended(attempt, verdict, proof=proof, exited=stimulus, survivors=stimulus.survivors)
+    settle(turn, end)
+
+
+def lose(turn: Turn, attempt: Attempt, *, proof: str = "host_lost") -> None:
+    """Settle an attempt whose host is gone, with all that it left: nobody saw it end."""
+    if attempt.stop_cause in STOPPED:
+        verdict = _stopped(attempt)
+    else:
+        verdict = Verdict(
+            outcome=Outcome.LOST,
+            cause=Cause.LOST,
+            message="the process that ran it was lost before it ended",
+            retryable=True,
+        )
+    settle(turn, _ended(attempt, verdict, proof=proof))
+
+
+def give_up(turn: Turn, attempt: Attempt) -> None:
+    """Settle a forced stop that has waited long enough, without proof, naming the process."""
+    unproven = Survivor(attempt.pid, " ".join(attempt.argv))
+    settle(turn, _ended(attempt, _stopped(attempt), proof="", survivors=(unproven,)))
+
+
+def settle(turn: Turn, end: AttemptEnded, *, spends: bool = True) -> None:
+    """Record the end of an attempt and what it means for its task."""
+    _drop_undelivered(turn, end)
+    task = turn.state.tasks[end.task_id]
+    cancelled = task.status is TaskStatus.CANCELLING
+    turn.tell(end)
+    turn.do(ForgetWorker(task_id=end.task_id, attempt=end.attempt))
+    if end.outcome is Outcome.COMPLETED:
+        finish(turn, TaskFinished(task_id=task.id, status=TaskStatus.COMPLETED, result=end.result))
+    elif cancelled or end.outcome is Outcome.CANCELLED or turn.state.run.stopping == "cancel":
+        finish(turn, _cancelled(turn, task, end))
+    elif end.outcome is Outcome.NEEDS_ATTENTION:
+        finish(
+            turn,
+            TaskFinished(
+                task_id=task.id,
+                status=TaskStatus.NEEDS_ATTENTION,
+                reason="no_result",
+                message=end.message,
+                result=end.result,
+            ),
+        )
+    elif _goes_again(turn, task, end, spends=spends):
+        _retry(turn, task, end, spends=spends)
+    else:
+        _fail(turn, task, end)
+
+
+def finish(turn: Turn, event: TaskFinished) -> None:
+    """Record where the task ended up; a question it left open has nobody to go to."""
+    turn.tell(event)
+    if event.status is not TaskStatus.NEEDS_ATTENTION:
+        cancelled = event.status is TaskStatus.CANCELLED
+        close_asks(turn, event.task_id, AskStatus.CANCELLED if cancelled else AskStatus.SUPERSEDED)
+
+
+def _goes_again(turn: Turn, task: Task, end: AttemptEnded, *, spends: bool) -> bool:
+    if turn.state.run.stopping:
+        return False
+    spent = task.spent_attempts + (1 if spends else 0)
+    return may_retry(task.spec.retry, spent, retryable=end.retryable, cause=end.cause)
+
+
+def _retry(turn: Turn, task: Task, end: AttemptEnded, *, spends: bool) -> None:
+    failures = task.spent_attempts + 1 if spends else SHORT_OF_RESOURCES
+    fraction = jitter_fraction(task.run_id, task.id, end.attempt)
+    delay = retry_delay(task.spec.retry, failures, fraction)
+    not_before = later(turn.now, delay)
+    turn.tell(
+        TaskRetryScheduled(
+            task_id=task.id,
+            next_attempt=end.attempt + 1,
+            not_before=not_before,
+            cause=end.cause,
+            spends=spends,
+        )
+    )
+    if delay > SECOND:
+        turn.tell(TaskHeld(task_id=task.id, reason="backoff", until=not_before))
+
+
+def _fail(turn: Turn, task: Task, end: AttemptEnded) -> None:
+    if turn.state.run.stopping and end.retryable:
+        finish(turn, _cancelled(turn, task, end))
+    else:
+        fail_task(turn, task, end.cause or Cause.EXIT, end.message, retryable=end.retryable)
+
+
+def fail_task(
+    turn: Turn, task: Task, cause: Cause, message: str, *, retryable: bool = False
+) -> None:
+    """Fail a task for good, and with it the run when it is to fail fast."""
+    finish(
+        turn,
+        TaskFinished(
+            task_id=task.id,
+            status=TaskStatus.FAILED,
+            reason=cause,
+            message=message,
+            error=Failure(reason=cause, message=message, task_id=task.id, retryable=retryable),
+        ),
+    )
+    run = turn.state.run
+    if run.spec.failure_mode is FailureMode.FAIL_FAST and not run.stopping:
+        told = f"task {task.id} failed: {message}"
+        turn.note(RunStopping(cause="fail_fast", message=told, task_id=task.id))
+
+
+def _cancelled(turn: Turn, task: Task, end: AttemptEnded) -> TaskFinished:
+    attempt = turn.state.attempts[task.id]
+    return TaskFinished(
+        task_id=task.id,
+        status=TaskStatus.CANCELLED,
+        reason=attempt.stop_cause or turn.state.run.stopping or "cancelled",
+        message=end.message,
+    )
+
+
+def _drop_undelivered(turn: Turn, end: AttemptEnded) -> None:
+    """Tell of notes and answers that the worker did not live to get."""
+    for row in list(turn.state.outbox.get(end.task_id, {}).values()):
+        if row.kind is OutboxKind.STEER:
+            turn.tell(
+                SteerUpdated(
+                    task_id=row.task_id,
+                    attempt=row.attempt,
+                    steer_id=row.ref,
+                    status="undeliverable",
+                )
+            )
+        elif row.kind is OutboxKind.ANSWER:
+            turn.tell(
+                AskDelivered(
+                    ask_id=row.ref,
+                    task_id=row.task_id,
+                    attempt=row.attempt,
+                    delivery=Delivery.UNDELIVERABLE,
+                )
+            )
+
+
+def _stopped(attempt: Attempt) -> Verdict:
+    outcome, cause, message = STOPPED.get(attempt.stop_cause, STOPPED["cancelled"])
+    timed_out = outcome is Outcome.TIMED_OUT
+    return Verdict(outcome=outcome, cause=cause, message=message, retryable=timed_out)
+
+
+def _ended(
+    attempt: Attempt,
+    verdict: Verdict,
+    *,
+    proof: str,
+    exited: WorkerExited | None = None,
+    survivors: tuple[Survivor, ...] = (),
+) -> AttemptEnded:
+    return AttemptEnded(
+        task_id=attempt.task_id,
+        attempt=attempt.number,
+        outcome=verdict.outcome,
+        cause=verdict.cause,
+        message=verdict.message,
+        retryable=verdict.retryable,
+        exit_code=exited.exit_code if exited else None,
+        signal=exited.signal if exited else None,
+        usage=attempt.usage,
+        stdout_bytes=attempt.stdout_bytes,
+        stderr_bytes=attempt.stderr_bytes,
+        proof="" if survivors else proof,
+        survivors=survivors,
+        result=verdict.result if verdict.result is not None else attempt.result,
+    )

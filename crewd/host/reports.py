@@ -1,0 +1,50 @@
+"""What is told about jobs. An exit is journaled as the line it is told in."""
+
+from __future__ import annotations
+
+import time
+
+from crewd.host.job import Job
+from crewd.host.messages import Message
+from crewd.host.protocol import STDERR, STDOUT
+from crewd.host.tree import Process, described
+
+
+def output(job: Job) -> Message:
+    out, err = job.stdout.spool.written, job.stderr.spool.written
+    return {"news": "output", "job": job.key, STDOUT: out, STDERR: err}
+
+
+def exited(job: Job, survivors: list[Process], epoch: str) -> Message:
+    return {
+        "news": "exit",
+        "job": job.key,
+        "epoch": epoch,
+        "exit_code": job.exit_code,
+        "signal": job.signal,
+        STDOUT: job.stdout.spool.written,
+        STDERR: job.stderr.spool.written,
+        "survivors": described(survivors),
+        "stopped": job.stop_asked,
+        "time": _now(),
+    }
+
+
+def never_started(key: str, epoch: str) -> Message:
+    return {
+        "news": "exit",
+        "job": key,
+        "epoch": epoch,
+        "exit_code": None,
+        "signal": None,
+        STDOUT: 0,
+        STDERR: 0,
+        "survivors": [],
+        "stopped": True,
+        "never_started": True,
+        "time": _now(),
+    }
+
+
+def _now() -> float:
+    return round(time.time(), 3)

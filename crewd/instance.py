@@ -1,0 +1,236 @@
+"""One daemon per state directory and per socket, and the file by which others find it.
+
+Both locks belong to the kernel: they end with the process however it ends, and nobody removes
+their files. A daemon keeps them until it is gone, because gRPC removes its socket file as late as
+it likes.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import secrets
+import socket as sockets
+import stat
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import cast
+
+from crewd_client.locate import MAX_SOCKET_BYTES, DaemonFile, LocateError, make_socket_dir
+
+from crewd.paths import write_private
+from crewd.refusal import Refusal, refusing
+
+# Who looks at a lock holds it shared for some microseconds: that is not a holder.
+_TRIES = 5
+_PAUSE_SECONDS = 0.01
+_TOKEN_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """The process that holds a lock, as it wrote itself into the lock's file."""
+
+    pid: int
+    version: str
+    socket: str
+    state_dir: str
+
+    def __str__(self) -> str:
+        return f"pid {self.pid}, version {self.version}, socket {self.socket}"
+
+
+class Lock:
+    """A lock on a file, held until `release` or until the process is gone."""
+
+    __slots__ = ("_descriptor", "path")
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    def sign(self, holder: Holder) -> None:
+        """Write into the file who holds it."""
+        with refusing("cannot write", self.path):
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, json.dumps(asdict(holder)).encode(), 0)
+
+    def release(self) -> None:
+        os.close(self._descriptor)
+
+
+def try_lock(path: Path) -> Lock | None:
+    """Take a lock, or return None when another process holds it."""
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_PAUSE_SECONDS)
+        with refusing("cannot lock", path):
+            descriptor = _open(path)
+            if _locked(descriptor, fcntl.LOCK_EX):
+                return Lock(path, descriptor)
+            os.close(descriptor)
+    return None
+
+
+def holder(path: Path) -> Holder | None:
+    """Tell who holds a lock; a holder that did not say has pid 0. None: nobody does."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        if _locked(descriptor, fcntl.LOCK_SH):
+            return None
+        return _parse(os.pread(descriptor, 1 << 16, 0))
+    finally:
+        os.close(descriptor)
+
+
+def lock_state(path: Path, me: Holder) -> Lock:
+    """Take the lock of the state directory; refuse when a daemon has it."""
+    lock = try_lock(path)
+    if lock is None:
+        other = holder(path) or _UNKNOWN
+        raise Refusal(
+            f"a daemon runs already for {me.state_dir}: {other}",
+            hint=f"use it (`crewd status`), end it (`crewd stop --state-dir {me.state_dir}`), "
+            "or start this one with another --state-dir",
+        )
+    lock.sign(me)
+    return lock
+
+
+def lock_socket(socket: Path, me: Holder) -> Lock:
+    """Take the lock beside a socket and clear away what a killed daemon left at its path."""
+    if len(os.fsencode(socket)) > MAX_SOCKET_BYTES:
+        raise Refusal(
+            f"the path of the socket is too long: {len(os.fsencode(socket))} bytes, "
+            f"at most {MAX_SOCKET_BYTES}: {socket}",
+            hint="name a shorter one with --socket or CREWD_SOCKET",
+        )
+    _make_directory(socket)
+    path = socket.with_name(f"{socket.name}.lock")
+    lock = try_lock(path)
+    if lock is None:
+        other = holder(path) or _UNKNOWN
+        raise Refusal(
+            f"a daemon of another state directory ({other.state_dir}) uses this socket: {other}",
+            hint="name another socket with --socket or CREWD_SOCKET, or end that daemon",
+        )
+    try:
+        lock.sign(me)
+        _clear(socket)
+    except Refusal:
+        lock.release()
+        raise
+    return lock
+
+
+@contextmanager
+def announced(path: Path, daemon: DaemonFile) -> Generator[None]:
+    """Keep daemon.json for as long as the daemon can be reached; leave a successor's alone."""
+    with refusing("cannot write", path):
+        write_private(path, daemon.text())
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):
+            if DaemonFile.parse(path.read_text(encoding="utf-8")).instance_id == daemon.instance_id:
+                path.unlink()
+
+
+def operator_token(path: Path) -> str:
+    """Return the token every call must carry; the first daemon of a state directory makes it."""
+    with refusing("cannot read the token", path):
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            write_private(path, secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
+            found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise Refusal(
+                f"others can read or change the token {path}",
+                hint=f"remove it, the next start makes a new one: rm {path}",
+            )
+        token = path.read_text(encoding="ascii", errors="replace").strip()
+    if not token:
+        raise Refusal(f"the token {path} is empty", hint=f"remove it: rm {path}")
+    return token
+
+
+_UNKNOWN = Holder(pid=0, version="unknown", socket="unknown", state_dir="unknown")
+
+
+def _open(path: Path) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o600)
+    if os.fstat(descriptor).st_uid != os.geteuid():
+        os.close(descriptor)
+        raise PermissionError(errno.EPERM, "it belongs to another user")
+    return descriptor
+
+
+def _locked(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _parse(content: bytes) -> Holder:
+    try:
+        data = cast("dict[str, object]", json.loads(content))
+        return Holder(
+            pid=int(str(data["pid"])),
+            version=str(data["version"]),
+            socket=str(data["socket"]),
+            state_dir=str(data["state_dir"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return _UNKNOWN
+
+
+def _make_directory(socket: Path) -> None:
+    hint = "name a socket in a directory of your own with --socket or CREWD_SOCKET"
+    try:
+        make_socket_dir(socket)
+    except (LocateError, OSError) as error:
+        raise Refusal(f"the directory of the socket cannot be used: {error}", hint=hint) from error
+
+
+def _clear(socket: Path) -> None:
+    """Remove the socket file of a killed daemon: who has the lock is the only one of us."""
+    with refusing("cannot use the socket", socket):
+        try:
+            found = socket.lstat()
+        except FileNotFoundError:
+            return
+        if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
+            raise Refusal(
+                f"{socket} is there already and is no socket of ours",
+                hint="name another socket with --socket or CREWD_SOCKET",
+            )
+        if _answers(socket):
+            raise Refusal(
+                f"another program listens at {socket}",
+                hint="name another socket with --socket or CREWD_SOCKET",
+            )
+        socket.unlink()
+
+
+def _answers(socket: Path) -> bool:
+    with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(os.fspath(socket))
+        except BlockingIOError:
+            return True  # Its queue is full: somebody is there.
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,1 @@
+"""The imperative shell: it waits, commits and performs what `crewd.core` decides."""

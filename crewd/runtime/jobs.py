@@ -1,0 +1,243 @@
+"""Between the runs and the host: effects go out as jobs, what the host tells comes in as stimuli.
+
+The only part of the runtime that knows host job keys (`run/task/number`). What is sent while the
+host does not answer is dropped: `HostReady` has every run send again what its rows still want.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+import structlog
+
+from crewd.core import effects as fx
+from crewd.core import stimuli as s
+from crewd.core.state import RunState
+from crewd.runtime.actor import Actor
+from crewd.runtime.pump import Pump, PumpTools, silent_exit
+from crewd.workers import host_link as host
+from crewd.workers.environment import Environment, MissingVariableError
+from crewd.workers.registry import adapter_for
+
+log = structlog.get_logger()
+
+ORPHAN_GRACE: Final = timedelta(0)
+
+
+class JobKey(NamedTuple):
+    run_id: str
+    task_id: str
+    number: int
+
+    @classmethod
+    def of(cls, job: str) -> JobKey:
+        run_id, task_id, number = job.split("/")
+        return cls(run_id, task_id, int(number))
+
+    @property
+    def in_run(self) -> str:
+        return f"{self.task_id}/{self.number}"
+
+
+class Jobs:
+    """Performs effects and routes the host's news."""
+
+    def __init__(
+        self,
+        tools: PumpTools,
+        environment: Environment,
+        *,
+        own_variables: Mapping[str, str],
+        find: Callable[[str], Actor | None],
+        spawn: Callable[[str, Pump], asyncio.Task[None]],
+    ) -> None:
+        self._tools = tools
+        self._link = tools.link
+        self._environment = environment
+        self._own = own_variables
+        self._find = find
+        self._spawn = spawn
+        self._pumps: dict[str, tuple[Pump, asyncio.Task[None]]] = {}
+
+    def perform(self, run_id: str, state: RunState, effects: Sequence[fx.Effect]) -> None:
+        """Tell the host what a committed decision wants of it."""
+        forgotten = [
+            f"{run_id}/{effect.task_id}/{effect.attempt}"
+            for effect in effects
+            if isinstance(effect, fx.ForgetWorker)
+        ]
+        for effect in effects:
+            if isinstance(effect, fx.StartWorker):
+                self._start(run_id, effect)
+            else:
+                self._send(run_id, state, effect)
+        if forgotten:
+            self._forget(forgotten)
+
+    def drop(self, run_id: str) -> None:
+        """Stop reading for a run whose rows are about to be loaded again."""
+        prefix = f"{run_id}/"
+        for job in [job for job in self._pumps if job.startswith(prefix)]:
+            self._pumps.pop(job)[1].cancel()
+
+    def heard(self, news: host.News) -> None:
+        """Pass on what the host told of one job."""
+        match news:
+            case host.Started(job=job, pid=pid):
+                key = JobKey.of(job)
+                self._tell(key, s.WorkerStarted(task_id=key.task_id, attempt=key.number, pid=pid))
+            case host.StartRefused(job=job, kind=kind, message=message):
+                self._refuse(JobKey.of(job), kind, message)
+            case host.Output(job=job, stdout=stdout, stderr=stderr):
+                self._output(job, stdout, stderr)
+            case host.Exit(exit=seen):
+                self._exit(seen)
+            case host.Written(job=job, stdin_seq=seq):
+                key = JobKey.of(job)
+                self._tell(key, s.OutboxAccepted(task_id=key.task_id, attempt=key.number, seq=seq))
+            case host.StdinRoom(job=job):
+                key = JobKey.of(job)
+                self._tell(key, s.OutboxRoom(task_id=key.task_id, attempt=key.number))
+            case host.WriteRefused(job=job, kind=kind):
+                log.info("write_refused", job=job, kind=kind)
+            case _:
+                pass
+
+    def introduce(self, actor: Actor, snapshot: host.HostSnapshot, *, recovery: bool) -> None:
+        """Tell a run what the host has of it, then replay what happened meanwhile."""
+        prefix = f"{actor.run_id}/"
+        jobs = [j for key, j in snapshot.jobs.items() if key.startswith(prefix)]
+        exits = [e for key, e in snapshot.exits.items() if key.startswith(prefix)]
+        actor.tell(ready(snapshot, jobs, exits, recovery=recovery))
+        self.replay(actor.state, jobs, exits)
+
+    def replay(
+        self, state: RunState, jobs: Iterable[host.JobSeen], exits: Iterable[host.ExitSeen]
+    ) -> None:
+        """Read on where the rows stop; end what the rows no longer know."""
+        for job in jobs:
+            key = JobKey.of(job.job)
+            if state.live_attempt(key.task_id, key.number) is None:
+                self.stop_orphan(job.job)
+            elif job.stdout or job.stderr:
+                self._output(job.job, job.stdout, job.stderr)
+        for seen in exits:
+            self._exit(seen)
+
+    def stop_orphan(self, job: str) -> None:
+        """End a job that no run wants: its run was deleted, or settled it without proof."""
+        log.warning("orphan_stopped", job=job)
+        self._link.stop(job, ORPHAN_GRACE)
+
+    def _send(self, run_id: str, state: RunState, effect: fx.Effect) -> None:
+        match effect:
+            case fx.WriteWorker(row=row):
+                adapter = adapter_for(state.attempts[row.task_id].adapter)
+                data = adapter.encode(row.kind, row.body).decode()
+                self._link.write(f"{run_id}/{row.task_id}/{row.attempt}", row.seq, data)
+            case fx.CloseStdin(task_id=task_id, attempt=number):
+                self._link.close_stdin(f"{run_id}/{task_id}/{number}")
+            case fx.StopWorker(task_id=task_id, attempt=number, grace_ms=grace):
+                self._link.stop(f"{run_id}/{task_id}/{number}", timedelta(milliseconds=grace))
+            case _:
+                pass
+
+    def _start(self, run_id: str, effect: fx.StartWorker) -> None:
+        key = JobKey(run_id, effect.task_id, effect.attempt)
+        own = {**self._own, "CREWD_RUN_ID": run_id, "CREWD_TASK_ID": effect.task_id}
+        try:
+            environment = self._environment.build(
+                path=effect.path, given=effect.env, named=effect.env_from, own=own
+            )
+        except MissingVariableError as error:
+            self._refuse(key, s.Refusal.ENVIRONMENT_MISSING, str(error))
+            return
+        self._link.start(
+            host.StartJob(
+                job=f"{run_id}/{effect.task_id}/{effect.attempt}",
+                epoch=effect.epoch,
+                argv=(effect.executable, *effect.argv[1:]),
+                cwd=effect.cwd,
+                env=environment,
+                stdin=effect.stdin,
+                keep_children=effect.keep_children,
+            )
+        )
+
+    def _output(self, job: str, stdout: int, stderr: int) -> None:
+        pump = self._pump(job)
+        if pump is not None:
+            pump.output(stdout, stderr)
+
+    def _exit(self, seen: host.ExitSeen) -> None:
+        key = JobKey.of(seen.job)
+        actor = self._find(key.run_id)
+        attempt = actor.state.live_attempt(key.task_id, key.number) if actor else None
+        if actor is None or attempt is None:
+            self._forget([seen.job])
+        elif seen.job in self._pumps or seen.stdout or seen.stderr:
+            pump = self._pump(seen.job)
+            if pump is not None:
+                pump.exit(seen)
+        else:
+            actor.tell(silent_exit(attempt, seen))
+
+    def _pump(self, job: str) -> Pump | None:
+        if job in self._pumps:
+            return self._pumps[job][0]
+        key = JobKey.of(job)
+        actor = self._find(key.run_id)
+        attempt = actor.state.live_attempt(key.task_id, key.number) if actor else None
+        if actor is None or attempt is None:
+            return None
+        pump = Pump(attempt, self._tools, actor.ask)
+        self._pumps[job] = pump, self._spawn(job, pump)
+        return pump
+
+    def _forget(self, jobs: Sequence[str]) -> None:
+        for job in jobs:
+            known = self._pumps.pop(job, None)
+            if known is not None:
+                known[1].cancel()
+        self._link.forget(jobs)
+
+    def _refuse(self, key: JobKey, kind: str, message: str) -> None:
+        known = kind in s.Refusal.__members__.values()
+        self._tell(
+            key,
+            s.WorkerRefused(
+                task_id=key.task_id,
+                attempt=key.number,
+                kind=s.Refusal(kind) if known else s.Refusal.SPAWN,
+                message=message,
+            ),
+        )
+
+    def _tell(self, key: JobKey, stimulus: s.Stimulus) -> None:
+        actor = self._find(key.run_id)
+        if actor is not None:
+            actor.tell(stimulus)
+
+
+def ready(
+    snapshot: host.HostSnapshot,
+    jobs: Iterable[host.JobSeen],
+    exits: Iterable[host.ExitSeen],
+    *,
+    recovery: bool,
+) -> s.HostReady:
+    return s.HostReady(
+        epoch=snapshot.epoch,
+        host=f"{snapshot.boot_id}/{snapshot.pid}",
+        live={
+            JobKey.of(job.job).in_run: s.LiveJob(
+                pid=job.pid, stdin_seq=job.stdin_seq, stopping=job.stopping
+            )
+            for job in jobs
+        },
+        exiting=frozenset(JobKey.of(seen.job).in_run for seen in exits),
+        recovery=recovery,
+    )

@@ -1,0 +1,308 @@
+"""Owns the actors: makes one for a run on first need, drops it when only a person can go on.
+
+Also the runtime's face to the rpc edge: create, command, drain, and what there is to tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import structlog
+
+from crewd.core.effects import Effect
+from crewd.core.errors import CrewdError, Reason
+from crewd.core.model import Run
+from crewd.core.state import RunState
+from crewd.core.stimuli import Command, Create, Due, GoOn, HostGone, Stimulus
+from crewd.runtime.actor import Actor, Encode, Render, RequestKey, Surroundings
+from crewd.runtime.clock import Clock
+from crewd.runtime.jobs import JobKey, Jobs, ready
+from crewd.runtime.pump import Pump, PumpTools
+from crewd.runtime.requests import Requests
+from crewd.runtime.slots import Slots
+from crewd.runtime.timers import Timers
+from crewd.store.loading import LoadedRun
+from crewd.store.log import Log
+from crewd.store.reads import Reads
+from crewd.workers import host_link as host
+from crewd.workers.environment import Environment
+
+log = structlog.get_logger()
+
+MAX_OPEN_RUNS: Final = 10_000
+RELOAD_SECONDS: Final = 1.0
+
+
+class DrainMode(StrEnum):
+    LEAVE_RUNNING = "leave_running"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeInfo:
+    """What the daemon can tell of its runs' workers and of the host."""
+
+    host_status: host.HostStatus
+    host_message: str
+    host_version: str
+    host_protocol: int
+    host_pid: int
+    running_workers: int
+    max_workers: int
+    draining: bool
+    paused: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the supervisor is made of."""
+
+    log: Log
+    reads: Reads
+    encode: Encode
+    tools: PumpTools
+    environment: Environment
+    own_variables: dict[str, str]
+    max_workers: int
+
+
+class Supervisor:
+    """All open runs. Everything here runs on the event loop's thread."""
+
+    def __init__(self, parts: Parts, tasks: asyncio.TaskGroup) -> None:
+        self._log = parts.log
+        self._reads = parts.reads
+        self._link = parts.tools.link
+        self._tasks = tasks
+        self._actors: dict[str, Actor] = {}
+        self._loading: dict[str, asyncio.Future[Actor]] = {}
+        self._requests = Requests(parts.reads)
+        self._snapshot: host.HostSnapshot | None = None
+        self._recovering = True
+        self._idle = asyncio.Event()
+        clock = Clock()
+        self._slots = Slots(parts.max_workers, self._nudge)
+        self._timers = Timers(clock, self._due)
+        self._jobs = Jobs(
+            parts.tools,
+            parts.environment,
+            own_variables=parts.own_variables,
+            find=self._actors.get,
+            spawn=self._spawn_pump,
+        )
+        self._around = Surroundings(
+            log=parts.log,
+            clock=clock,
+            slots=self._slots,
+            timers=self._timers,
+            encode=parts.encode,
+            perform=self._perform,
+            reload=self._reload,
+            settled=self._settled,
+            spawn=self._spawn_drain,
+        )
+
+    # For the rpc edge
+
+    async def create(self, create: Create, request: RequestKey | None, render: Render) -> bytes:
+        """Record a new run and start it. Raises DRAINING, DISK_LOW or QUEUE_FULL."""
+
+        async def act() -> bytes:
+            self._admit()
+            actor = self._add(RunState(Run(id=create.run_id, spec=create.spec)))
+            return await actor.ask(create, request=request, render=render)
+
+        return await self._requests.once(request, act)
+
+    async def command(
+        self, run_id: str, command: Command, request: RequestKey | None, render: Render
+    ) -> bytes:
+        """Carry out a person's command on a run. Raises RUN_NOT_FOUND, or what the run refuses."""
+
+        async def act() -> bytes:
+            actor = await self._actor(run_id)
+            return await actor.ask(command, request=request, render=render)
+
+        return await self._requests.once(request, act)
+
+    async def drain(self, mode: DrainMode) -> int:
+        """Start nothing new. WAIT returns when no worker runs; returns how many still do."""
+        self._slots.open = False
+        if mode is DrainMode.WAIT:
+            while self._live_count():
+                self._idle.clear()
+                await self._idle.wait()
+        return self._live_count()
+
+    async def quiesce(self) -> None:
+        """Return once every run has stored and answered what it was told."""
+        while busy := [actor for actor in self._actors.values() if not actor.is_idle]:
+            await asyncio.gather(*(actor.ask(GoOn()) for actor in busy))
+
+    def info(self) -> RuntimeInfo:
+        snapshot = self._snapshot
+        return RuntimeInfo(
+            host_status=self._link.status,
+            host_message=self._link.status_message,
+            host_version=snapshot.version if snapshot else "",
+            host_protocol=snapshot.protocol if snapshot else 0,
+            host_pid=snapshot.pid if snapshot else 0,
+            running_workers=self._live_count(),
+            max_workers=self._slots.cap,
+            draining=not self._slots.open,
+            paused=self._log.paused,
+        )
+
+    # Start and host
+
+    async def recover(self) -> int:
+        """Open every run that is not finished and go on with it; returns how many there are."""
+        loaded = await self._reads.load_open()
+        for rows in loaded:
+            state = _state(rows)
+            if state.is_settled:
+                continue
+            actor = self._add(state)
+            actor.tell(GoOn())
+        return len(loaded)
+
+    def heard(self, news: host.News) -> None:
+        """Take the host link's news."""
+        match news:
+            case host.HostUp(snapshot=snapshot):
+                self._host_up(snapshot)
+            case host.HostDown(reason=reason):
+                log.warning("host_down", reason=reason)
+                self._snapshot = None
+                for actor in self._actors.values():
+                    actor.tell(HostGone())
+            case host.DiskFull(message=message):
+                log.warning("host_disk_full", detail=message)
+            case host.DiskOk():
+                log.info("host_disk_ok")
+            case _:
+                self._jobs.heard(news)
+
+    def close(self) -> None:
+        self._timers.close()
+
+    def _host_up(self, snapshot: host.HostSnapshot) -> None:
+        log.info("host_up", epoch=snapshot.epoch, pid=snapshot.pid, jobs=len(snapshot.jobs))
+        for stray in snapshot.strays:
+            log.warning("stray_left", pid=stray.pid, command=stray.command)
+        self._snapshot = snapshot
+        for actor in list(self._actors.values()):
+            self._jobs.introduce(actor, snapshot, recovery=self._recovering)
+        self._recovering = False
+        unknown = [job for job in snapshot.jobs if JobKey.of(job).run_id not in self._actors]
+        for job in unknown:
+            self._jobs.stop_orphan(job)
+        ended = [*snapshot.exits, *snapshot.lost]
+        self._link.forget([job for job in ended if JobKey.of(job).run_id not in self._actors])
+
+    # Actors
+
+    def _admit(self) -> None:
+        if not self._slots.open:
+            raise CrewdError(Reason.DRAINING, "the daemon is ending; try again when it is back")
+        if not self._log.can_admit():
+            why = self._log.paused or "the disk is nearly full"
+            raise CrewdError(Reason.DISK_LOW, f"no new run is taken: {why}; free some space")
+        if len(self._actors) >= MAX_OPEN_RUNS:
+            raise CrewdError(
+                Reason.QUEUE_FULL,
+                f"{MAX_OPEN_RUNS} runs are open; wait for some to end, or cancel them",
+            )
+
+    async def _actor(self, run_id: str) -> Actor:
+        actor = self._actors.get(run_id)
+        if actor is not None:
+            return actor
+        loading = self._loading.get(run_id)
+        if loading is None:
+            loading = asyncio.ensure_future(self._load(run_id))
+            self._loading[run_id] = loading
+            loading.add_done_callback(lambda _: self._loading.pop(run_id))
+        return await asyncio.shield(loading)
+
+    async def _load(self, run_id: str) -> Actor:
+        """Only one load of a run at a time: rows read beside another actor would be old."""
+        rows = await self._reads.load(run_id)
+        if rows is None:
+            raise CrewdError(Reason.RUN_NOT_FOUND, f"there is no run {run_id}", run_id=run_id)
+        return self._add(_state(rows))
+
+    def _add(self, state: RunState) -> Actor:
+        actor = Actor(state, self._around)
+        self._actors[actor.run_id] = actor
+        if self._snapshot is not None:
+            actor.tell(ready(self._snapshot, (), (), recovery=False))
+        return actor
+
+    def _settled(self, actor: Actor) -> None:
+        if self._actors.get(actor.run_id) is actor:
+            del self._actors[actor.run_id]
+            self._timers.set(actor.run_id, None)
+            self._slots.forget(actor.run_id)
+            self._idle.set()
+
+    def _reload(self, actor: Actor) -> None:
+        self._jobs.drop(actor.run_id)
+        self._spawn(self._restart(actor), f"reload {actor.run_id}")
+
+    async def _restart(self, actor: Actor) -> None:
+        rows = await self._reads.load(actor.run_id)
+        if rows is None:
+            del self._actors[actor.run_id]
+            return
+        state, first = _state(rows), list[Stimulus]()
+        prefix = f"{actor.run_id}/"
+        try:
+            snapshot = await self._link.list()
+        except host.HostGoneError:
+            actor.restart(state, [HostGone()])
+            return
+        jobs = [j for key, j in snapshot.jobs.items() if key.startswith(prefix)]
+        exits = [e for key, e in snapshot.exits.items() if key.startswith(prefix)]
+        first.append(ready(snapshot, jobs, exits, recovery=False))
+        actor.restart(state, first)
+        self._jobs.replay(state, jobs, exits)
+
+    # Doing
+
+    def _perform(self, run_id: str, state: RunState, effects: Sequence[Effect]) -> None:
+        self._jobs.perform(run_id, state, effects)
+        if not self._slots.open and not state.live:
+            self._idle.set()
+
+    def _nudge(self, run_id: str) -> None:
+        actor = self._actors.get(run_id)
+        if actor is not None:
+            actor.tell(GoOn())
+
+    def _due(self, run_id: str) -> None:
+        actor = self._actors.get(run_id)
+        if actor is not None:
+            actor.tell(Due())
+
+    def _live_count(self) -> int:
+        return sum(len(actor.state.live) for actor in self._actors.values())
+
+    def _spawn_drain(self, actor: Actor) -> None:
+        self._spawn(actor.drain(), f"run {actor.run_id}")
+
+    def _spawn_pump(self, job: str, pump: Pump) -> asyncio.Task[None]:
+        return self._spawn(pump.run(), f"output {job}")
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        return self._tasks.create_task(work, name=name)
+
+
+def _state(rows: LoadedRun) -> RunState:
+    return RunState(
+        rows.run, tasks=rows.tasks, attempts=rows.attempts, asks=rows.asks, outbox=rows.outbox
+    )

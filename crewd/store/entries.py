@@ -1,0 +1,45 @@
+"""What is handed to the log, and what the log hands on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crewd.core.units import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An encoded event. Its bytes are nobody's business here."""
+
+    sequence: int
+    run_sequence: int
+    kind: str
+    chatter: bool
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A write that was carried out, and what it was answered: it is not carried out twice."""
+
+    id: str
+    method: str
+    digest: bytes
+    response: bytes
+    time: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One append that is committed: what the feed is told."""
+
+    run_id: str
+    entries: tuple[Entry, ...]
+    run_changed: bool
+    task_ids: tuple[str, ...]
+    ask_ids: tuple[str, ...]
+    deleted: bool
+
+
+class AppendFailed(Exception):  # noqa: N818 - named for what happened, as an event is
+    """Nothing of this append is stored; its cause is chained. Other appends went through."""

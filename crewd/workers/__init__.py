@@ -1,0 +1,1 @@
+"""The worker layer: the host client, adapters and what they share."""

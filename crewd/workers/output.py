@@ -1,0 +1,205 @@
+"""The one place where a live attempt's output is read: spool, lines, transcript, fold.
+
+A reader is made from an attempt's row and goes on from what is committed there: bytes that were
+read after the last commit are read again, and the transcript is cut back to the row and written
+again, byte for byte the same. A reader that raised is done with; make another from the row.
+Everything here blocks and belongs in a thread, one call at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as with_changes
+from typing import Any, Final
+
+import msgspec
+
+from crewd.core.model import Attempt, OutboxKind, Result
+from crewd.core.reports import Report, ResultGiven, Verdict
+from crewd.workers.adapter import (
+    RESULT_TEXT_BYTES,
+    STDERR_TAIL_BYTES,
+    Adapter,
+    Exit,
+    Line,
+    NewId,
+)
+from crewd.workers.lines import Block, Splitter, Stream, lines_of
+from crewd.workers.registry import adapter_for
+from crewd.workers.text import tail_text
+from crewd.workers.transcript import Transcript
+
+Read = Callable[[Stream, int, int], bytes]
+"""`read(stream, offset, limit)`: bytes of the host's spool; b"" only at its end."""
+
+STEP_BYTES: Final = 1024 * 1024
+"""Read of each stream in one step."""
+FOLD_BYTES: Final = 256 * 1024
+"""The same for a stream that is folded: one step's reports must stay a reasonable commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one step read; its first seven fields are those of `WorkerReported`."""
+
+    stdout_offset: int
+    stderr_offset: int
+    stdout_bytes: int
+    stderr_bytes: int
+    adapter_state: str
+    reports: tuple[Report, ...] = ()
+    writes: tuple[tuple[OutboxKind, str], ...] = ()
+    more: bool = False
+    """The host has more than was read."""
+    moved: bool = True
+    """False when nothing changed: there is nothing to commit."""
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    """The text of `adapter_state`."""
+
+    skipping: tuple[Stream, ...] = ()
+    """Streams whose offset is inside an oversize line."""
+    fold: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+@dataclass(slots=True)
+class _Found:
+    reports: list[Report] = field(default_factory=list[Report])
+    writes: list[tuple[OutboxKind, str]] = field(default_factory=list[tuple[OutboxKind, str]])
+    moved: bool = False
+
+
+class OutputReader:
+    """Reads one attempt: `step` until there is no `more`; at its exit `flush`, then `finish`.
+
+    The transcript must have the lengths of the row, as `Transcript.of` makes it.
+    """
+
+    def __init__(self, attempt: Attempt, transcript: Transcript, read: Read, new_id: NewId) -> None:
+        stored = msgspec.json.decode(attempt.adapter_state, type=_Stored)
+        self._adapter: Adapter[Any] = adapter_for(attempt.adapter)
+        self._transcript = transcript
+        self._read = read
+        self._new_id = new_id
+        self._state: Any = self._adapter.load(bytes(stored.fold).decode())
+        self._stored = attempt.adapter_state
+        self._stored_for = (self._state, stored.skipping)
+        offsets = {Stream.STDOUT: attempt.stdout_offset, Stream.STDERR: attempt.stderr_offset}
+        self._splitters = {
+            stream: Splitter(offset, skipping=stream in stored.skipping)
+            for stream, offset in offsets.items()
+        }
+        self._uncertain = set(Stream)
+        """Streams whose transcript may be longer than the row says."""
+        self._result: Result | None = attempt.result
+
+    def step(self, stdout_end: int, stderr_end: int) -> Step:
+        """Read on towards where the host says its spool ends. EOFError if it does not go there."""
+        found = _Found()
+        more = False
+        for stream, end in ((Stream.STDOUT, stdout_end), (Stream.STDERR, stderr_end)):
+            splitter = self._splitters[stream]
+            behind = end - splitter.read_to
+            if behind <= 0:
+                continue
+            limit = FOLD_BYTES if stream in self._adapter.folds else STEP_BYTES
+            chunk = self._read(stream, splitter.read_to, min(limit, behind))
+            if not chunk:
+                message = f"{stream} ends at {splitter.read_to}, {behind} bytes are missing"
+                raise EOFError(message)
+            self._take(stream, splitter.feed(chunk), found)
+            more = more or splitter.read_to < end
+        return self._told(found, more=more)
+
+    def flush(self) -> Step:
+        """Take the last lines that have no line end. Only after everything was read."""
+        found = _Found()
+        for stream, splitter in self._splitters.items():
+            self._take(stream, splitter.finish(), found)
+        return self._told(found, more=False)
+
+    def finish(self, exit_code: int | None, signal: int | None) -> Verdict:
+        """Judge the attempt by its output and how it ended. Only after `flush`."""
+        stdout, more = self._transcript.tail(Stream.STDOUT, RESULT_TEXT_BYTES)
+        text, truncated = tail_text(stdout, RESULT_TEXT_BYTES, cut_before=more)
+        stderr, more = self._transcript.tail(Stream.STDERR, STDERR_TAIL_BYTES)
+        ended = Exit(
+            exit_code=exit_code,
+            signal=signal,
+            stdout_tail=text,
+            tail_truncated=truncated,
+            stderr_tail=tail_text(stderr, STDERR_TAIL_BYTES, cut_before=more)[0],
+        )
+        verdict = self._adapter.end(self._state, ended)
+        if verdict.result is None:
+            return with_changes(verdict, result=self._result)
+        return verdict
+
+    def _take(self, stream: Stream, blocks: Sequence[Block], found: _Found) -> None:
+        folds = stream in self._adapter.folds
+        for block in blocks:
+            self._append(stream, block.data)
+            found.moved = True
+            if folds and not block.oversize:
+                self._fold(stream, block, found)
+            elif folds and block.begins:
+                self._fold_line(Line(stream, b"", oversize=True), found)
+
+    def _append(self, stream: Stream, data: bytes) -> None:
+        if stream in self._uncertain:
+            self._transcript.truncate_to(stream, self._transcript.length(stream))
+            self._uncertain.remove(stream)
+        self._transcript.append(stream, data)
+
+    def _fold(self, stream: Stream, block: Block, found: _Found) -> None:
+        mark = self._adapter.mark
+        if mark not in block.data:
+            return
+        for data in lines_of(block):
+            if mark in data:
+                self._fold_line(Line(stream, data), found)
+
+    def _fold_line(self, line: Line, found: _Found) -> None:
+        folded = self._adapter.fold(self._state, line, self._new_id)
+        self._state, reports = folded.state, folded.reports
+        if reports:
+            found.reports.extend(reports)
+            self._result = next(
+                (r.result for r in reports if isinstance(r, ResultGiven)), self._result
+            )
+        if folded.writes:
+            found.writes.extend(folded.writes)
+
+    def _told(self, found: _Found, *, more: bool) -> Step:
+        return Step(
+            stdout_offset=self._splitters[Stream.STDOUT].offset,
+            stderr_offset=self._splitters[Stream.STDERR].offset,
+            stdout_bytes=self._transcript.length(Stream.STDOUT),
+            stderr_bytes=self._transcript.length(Stream.STDERR),
+            adapter_state=self._state_text(),
+            reports=tuple(found.reports),
+            writes=tuple(found.writes),
+            more=more,
+            moved=found.moved,
+        )
+
+    def _state_text(self) -> str:
+        """Return the state as text, written anew only if it is another one."""
+        state = self._state
+        skipping = tuple(s for s, splitter in self._splitters.items() if splitter.skipping)
+        if state is not self._stored_for[0] or skipping != self._stored_for[1]:
+            self._stored = _stored_text(skipping, self._adapter.dump(state))
+            self._stored_for = (state, skipping)
+        return self._stored
+
+
+def _stored_text(skipping: Sequence[Stream], fold: str) -> str:
+    """Return what `_Stored` reads; nothing at all for a state that says nothing."""
+    fields: list[str] = []
+    if skipping:
+        fields.append(f'"skipping":{msgspec.json.encode(skipping).decode()}')
+    if fold != "{}":
+        fields.append(f'"fold":{fold}')
+    return f"{{{','.join(fields)}}}"

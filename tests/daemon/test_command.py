@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from crewd.instance import operator_token
+from tests.daemon.command import Home
+
+
+def test_where_names_each_place_and_the_rule_that_chose_it(home: Home) -> None:
+    done = home.crewd("where", "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["state_dir"] == {"path": str(home.state_dir), "rule": "default"}
+    assert found["socket"] == {
+        "path": str(home.runtime / "crewd" / "crewd.sock"),
+        "rule": "default",
+    }
+    assert found["token"]["found"] is False
+    assert found["daemon"] is None
+
+
+def test_the_state_directory_may_be_named_before_and_after_the_command(home: Home) -> None:
+    named = str(home.another("named"))
+    before = home.crewd("--state-dir", named, "where", "--json")
+    after = home.crewd("where", "--json", "--state-dir", named)
+    assert json.loads(before.stdout) == json.loads(after.stdout)
+    assert json.loads(after.stdout)["state_dir"] == {"path": named, "rule": "--state-dir"}
+
+
+def test_where_loads_neither_grpc_nor_asyncio() -> None:
+    loaded = "import sys, crewd.cli.where; print(*{'grpc', 'asyncio'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_without_a_daemon_each_command_says_so_by_its_code(home: Home) -> None:
+    asked = ("status", "token", "drain", "stop")
+    assert [home.crewd(name).returncode for name in asked] == [3, 5, 5, 0]
+
+
+def test_status_without_a_daemon_tells_how_to_start_one(home: Home) -> None:
+    done = home.crewd("status")
+    assert done.stdout == f"not running: no daemon for {home.state_dir}\nstart it: crewd ensure\n"
+    assert json.loads(home.crewd("status", "--json").stdout)["status"] == "not_running"
+
+
+def test_the_token_is_printed_alone(home: Home) -> None:
+    home.paths.make()
+    token = operator_token(home.paths.token)
+    assert home.crewd("token").stdout == f"{token}\n"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("serve", "--host", "maybe"),
+        ("serve", "--max-workers", "0"),
+        ("drain", "--timeout", "soon"),
+        ("fly",),
+    ],
+)
+def test_what_is_typed_wrong_is_told_without_a_traceback(
+    home: Home, typed: tuple[str, ...]
+) -> None:
+    done = home.crewd(*typed)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert not home.state_dir.exists()
+
+
+def test_an_error_has_a_hint_and_is_json_if_json_was_asked_for(home: Home) -> None:
+    home.state_dir.mkdir(parents=True)
+    home.state_dir.chmod(0o777)
+    done = home.crewd("ensure")
+    assert done.returncode == 6
+    assert done.stderr.startswith("error: the state directory is not safe")
+    assert f"\nhint: if it is yours: chmod 700 {home.state_dir}" in done.stderr
+    error = json.loads(home.crewd("ensure", "--json").stderr)["error"]
+    assert error["message"].startswith("the state directory is not safe")
+
+
+def test_a_worker_must_not_start_a_daemon(home: Home) -> None:
+    done = home.crewd("ensure", CREWD_TASK_TOKEN="crewt_x")  # noqa: S106 - no secret
+    assert done.returncode == 5
+    assert "a worker must not start one" in done.stderr

@@ -1,0 +1,5 @@
+"""A tiny program to build, test and release."""
+
+
+def greet(name: str) -> str:
+    return f"Hello, {name}!"
