@@ -11,10 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from crewd_client import locate
-
 from crewd.paths import StatePaths
 from crewd.refusal import Exit, Refusal
+from crewd_client import locate
 
 
 class HostMode(StrEnum):

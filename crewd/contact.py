@@ -6,13 +6,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import grpc
+
+from crewd.refusal import Exit, Refusal
 from crewd_client.locate import Location
 from crewd_client.v1 import daemon_service_pb2, server_pb2
 from crewd_client.v1.daemon_service_pb2_grpc import DaemonServiceStub
-
-from crewd.refusal import Exit, Refusal
 
 ServerInfo = server_pb2.ServerInfo
 ServerStatus = server_pb2.ServerStatus
@@ -71,7 +72,7 @@ def drain(
 
 @contextmanager
 def _stub(location: Location) -> Generator[DaemonServiceStub]:
-    address = f"unix:{location.socket}"
+    address = f"unix:{quote(str(location.socket))}"
     try:
         with grpc.insecure_channel(address, options=_OPTIONS) as channel:
             yield DaemonServiceStub(channel)
@@ -91,6 +92,6 @@ def _explained(error: grpc.RpcError, location: Location) -> Exception:
         return Refusal(
             f"the daemon at {location.socket} ({location.socket_source}) does not know this token "
             f"({location.token_source})",
-            hint="one of the two is another daemon's: look at `crewd where` and at the CREWD_ variables",
+            hint="one of them is another daemon's: look at `crewd where` and your CREWD_ variables",
         )
     return Refusal(f"the daemon refused: {details or code.name.lower()}", exit_code=Exit.REFUSED)

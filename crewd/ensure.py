@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from crewd_client import locate
-from crewd_client.locate import DaemonFile, Location
-
 from crewd.instance import Lock, holder, try_lock
 from crewd.paths import StatePaths
 from crewd.refusal import Exit, Refusal, refusing
+from crewd_client import locate
+from crewd_client.locate import DaemonFile, Location
 
 START_TIMEOUT = timedelta(seconds=30)
 

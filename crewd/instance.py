@@ -21,10 +21,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
-from crewd_client.locate import MAX_SOCKET_BYTES, DaemonFile, LocateError, make_socket_dir
-
 from crewd.paths import write_private
 from crewd.refusal import Refusal, refusing
+from crewd_client.locate import MAX_SOCKET_BYTES, DaemonFile, LocateError, make_socket_dir
 
 # Who looks at a lock holds it shared for some microseconds: that is not a holder.
 _TRIES = 5

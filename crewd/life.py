@@ -16,12 +16,12 @@ from datetime import timedelta
 from typing import Protocol
 
 import structlog
-from crewd_client.locate import DaemonFile
 
 from crewd import __version__
 from crewd.config import Config
 from crewd.instance import Holder, announced, lock_socket, lock_state, operator_token
 from crewd.refusal import Exit, Refusal
+from crewd_client.locate import DaemonFile
 
 PROTOCOL = 1
 STOP_TIMEOUT = timedelta(seconds=10)

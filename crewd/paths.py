@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from crewd_client.locate import DAEMON_FILE, TOKEN_FILE, private_dir_problem
-
 from crewd.refusal import Refusal, refusing
+from crewd_client.locate import DAEMON_FILE, TOKEN_FILE, private_dir_problem
 
 _LOCK = "lock"
 _DATABASE = "crewd.db"

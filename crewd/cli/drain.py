@@ -13,7 +13,9 @@ from crewd.contact import DrainMode, NotReachedError, drain, meant_state_dir
 
 @click.command
 @state_dir_option
-@click.option("--timeout", metavar="TIME", callback=span, help="The longest to wait: 90, 1.5s, 10m, 2h.")
+@click.option(
+    "--timeout", metavar="TIME", callback=span, help="The longest to wait: 90, 1.5s, 10m, 2h."
+)
 def command(state_dir: str | None, timeout: timedelta | None) -> None:
     """Start nothing new, wait until the running workers have ended, and end the daemon.
 

@@ -10,10 +10,10 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 import click
-from crewd_client import locate
-from crewd_client.locate import LocateError, Location
 
 from crewd.refusal import Exit, Refusal
+from crewd_client import locate
+from crewd_client.locate import LocateError, Location
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

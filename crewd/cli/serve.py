@@ -35,6 +35,6 @@ def command(
     options = Options(state_dir=state_dir, socket=socket, host=host, max_workers=max_workers)
     config = read_config(os.environ, options)
     log.set_up(config.log_level, config.log_format, sys.stderr)
-    from crewd import daemon  # noqa: PLC0415 - a wrong option is told before all this is loaded
+    from crewd.daemon import run  # noqa: PLC0415 - a wrong option is told before all this is loaded
 
-    ctx.exit(daemon.run(config))
+    ctx.exit(run(config))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import click
-from crewd_client.json import enum_name, to_json
-from crewd_client.locate import Location
 
 from crewd.cli.options import echo_json, find, json_option, state_dir_option
 from crewd.contact import HostStatus, NotReachedError, ServerInfo, ServerStatus, server_info
 from crewd.instance import holder
 from crewd.paths import StatePaths
 from crewd.refusal import Exit
+from crewd_client.json import enum_name, to_json
+from crewd_client.locate import Location
 
 
 @click.command

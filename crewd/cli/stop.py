@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from crewd_client.locate import Location
 
 from crewd.cli.host import stop_host
 from crewd.cli.leave import Leaving
 from crewd.cli.options import find, state_dir_option
 from crewd.contact import ANSWER_TIMEOUT, DrainMode, NotReachedError, drain, meant_state_dir
 from crewd.refusal import Exit
+from crewd_client.locate import Location
 
 
 @click.command

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import click
-from crewd_client.locate import Location, explain
 
 from crewd.cli.options import echo_json, find, json_option, state_dir_option
+from crewd_client.locate import Location, explain
 
 
 @click.command

@@ -72,6 +72,7 @@ def _run_cancel_requested(state: RunState, event: e.RunCancelRequested, _now: In
         move_run(state, RunStatus.CANCELLING)
     run.stopping = "cancel"
     run.requeueing = ""
+    run.deadline = None
     run.cancel_reason = event.reason
     run.cancel_force = run.cancel_force or event.force
     run.status_reason = "cancel_requested"
@@ -85,6 +86,7 @@ def _run_stopping(state: RunState, mark: m.RunStopping, _now: Instant) -> None:
     state.run.status_reason = mark.cause
     state.run.status_message = mark.message
     state.run.requeueing = ""
+    state.run.deadline = None
     state.sweep_at = 0
     state.revivable.clear()
 

@@ -13,7 +13,6 @@ from crewd.core.model import Attempt, Cause, TaskStatus
 from crewd.core.stimuli import Due
 from crewd.core.stopping import stop_attempt
 from crewd.core.turn import Turn
-from crewd.core.units import SECOND
 
 SLICE: Final = 500
 
@@ -49,8 +48,7 @@ def _run(turn: Turn, _ref: str) -> None:
     limit = run.spec.limits.max_duration
     if run.stopping or limit is None or run.start_time is None:
         return
-    used = (turn.now - run.start_time) // SECOND
-    stop_at_limit(turn, "max_duration", used, limit // SECOND)
+    stop_at_limit(turn, "max_duration", turn.now - run.start_time, limit)
 
 
 def _attempt(turn: Turn, task_id: str) -> None:

@@ -21,6 +21,8 @@ from crewd.host.strays import kill_strays
 from crewd.host.tree import become_subreaper, described
 
 _BACKLOG = 64
+_LOCK_SECONDS = 0.3
+_LOCK_PAUSE_SECONDS = 0.01
 _FIRST_INHERITED = 3
 
 
@@ -58,11 +60,17 @@ def _lock(paths: HostPaths) -> tuple[int, int]:
 
 def _locked(path: Path, paths: HostPaths) -> int:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        _end_for_another(path, paths)
-    return descriptor
+    give_up_at = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            # Who looks whether a host lives holds it for an instant, and one that ends for a few.
+            if time.monotonic() > give_up_at:
+                _end_for_another(path, paths)
+            time.sleep(_LOCK_PAUSE_SECONDS)
+        else:
+            return descriptor
 
 
 def _end_for_another(path: Path, paths: HostPaths) -> NoReturn:

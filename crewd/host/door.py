@@ -31,6 +31,18 @@ class Door:
         listener.setblocking(False)
         loop.watch(listener.fileno(), READ, self._accept)
 
+    def take(self, connection: Connection, message: Message) -> None:
+        """Do what a message asks, and answer it."""
+        try:
+            answer = self._answer(connection, message)
+        except RefusedError as refused:
+            connection.send({"id": message.get("id"), "ok": False, "error": refused.answer})
+            if connection is not self.controller:
+                connection.close_after_flush()
+            return
+        if answer is not None:
+            connection.send({"id": message.get("id"), "ok": True, **answer})
+
     def flush(self) -> None:
         for connection in list(self._connections):
             connection.flush()
@@ -55,17 +67,13 @@ class Door:
         self._connections[connection] = None
 
     def _on_line(self, connection: Connection, raw: bytes) -> None:
-        message: Message = {}
         try:
             message = parsed(raw)
-            answer = self._answer(connection, message)
         except RefusedError as refused:
-            connection.send({"id": message.get("id"), "ok": False, "error": refused.answer})
-            if connection is not self.controller or not message:
-                connection.close_after_flush()
+            connection.send({"id": None, "ok": False, "error": refused.answer})
+            connection.close_after_flush()
             return
-        if answer is not None:
-            connection.send({"id": message.get("id"), "ok": True, **answer})
+        self.take(connection, message)
 
     def _answer(self, connection: Connection, message: Message) -> Message | None:
         verb = text(message, "verb")
@@ -79,7 +87,7 @@ class Door:
         return self.perform(connection, message)
 
     def _let_in(self, connection: Connection, key: str) -> None:
-        if not _same(key.encode(), self._key.encode()):
+        if not _same(key.encode(errors="replace"), self._key.encode()):
             raise RefusedError("unauthenticated", "this is not the key")
         before = self.controller
         if before is connection:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from crewd.host.messages import RefusedError
 
 _TRANSIENT = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_FAILURES = (OSError, ValueError, subprocess.SubprocessError)
 _NOT_EXECUTABLE = {errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM}
 
 
@@ -45,7 +46,7 @@ class Launcher:
         try:
             _check_directory(order.cwd)
             return self._start(order, opened)
-        except (OSError, ValueError) as error:
+        except _FAILURES as error:
             for descriptor in opened:
                 os.close(descriptor)
             raise _refusal(error, order) from error
@@ -87,9 +88,9 @@ def _check_directory(cwd: str) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), cwd)
 
 
-def _refusal(error: OSError | ValueError, order: Order) -> RefusedError:
-    if isinstance(error, ValueError):
-        return RefusedError("spawn", f"cannot be passed to a process: {error}")
+def _refusal(error: Exception, order: Order) -> RefusedError:
+    if not isinstance(error, OSError):
+        return RefusedError("spawn", f"cannot be started: {error}")
     program = order.argv[0]
     reason = error.strerror or str(error)
     code = errno.errorcode.get(error.errno or 0, "")

@@ -7,6 +7,8 @@ from typing import cast
 
 Message = dict[str, object]
 
+_MOST = 1 << 53  # What every language reads back unchanged from JSON.
+
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
@@ -14,6 +16,8 @@ class RefusedError(Exception):
     """A request that is answered with an error of this kind; nothing has changed by it."""
 
     def __init__(self, kind: str, message: str, **extra: object) -> None:
+        # What is no UTF-8 in a file name is for the kernel, not for people.
+        message = message.encode(errors="replace").decode()
         super().__init__(message)
         self.answer: Message = {"kind": kind, "message": message, **extra}
 
@@ -43,7 +47,7 @@ def text(message: Message, name: str) -> str:
 
 def whole(message: Message, name: str) -> int:
     value = message.get(name)
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST:
         return value
     raise _must_be(name, "a whole number")
 

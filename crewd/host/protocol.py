@@ -69,13 +69,10 @@ class HostPaths:
 
 def valid_job_key(key: str) -> bool:
     """Tell whether this can be `run/task/attempt`: three printable parts or more."""
+    if not key.isprintable() or len(key.encode()) > _JOB_KEY_BYTES:
+        return False
     parts = key.split("/")
-    return (
-        len(key.encode()) <= _JOB_KEY_BYTES
-        and key.isprintable()
-        and len(parts) >= _JOB_KEY_PARTS
-        and all(parts)
-    )
+    return len(parts) >= _JOB_KEY_PARTS and all(parts)
 
 
 def spool_name(job: str) -> str:

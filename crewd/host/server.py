@@ -71,6 +71,7 @@ class Host:
         self._strays = strays
         door = Door(self._loop, listener, self._key)
         door.perform = self._verbs.perform
+        self._verbs.take = door.take
         door.greet = self._describe
         door.on_controller = lambda: self._controller_changed(door)
         self._controller_changed(door)

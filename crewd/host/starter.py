@@ -63,6 +63,7 @@ class Starter:
         self._outputs = outputs
         self._queue: dict[str, Order] = {}
         self._answers: dict[str, list[Answer]] = {}
+        self._after: dict[str, list[Callable[[], None]]] = {}
 
     @property
     def waiting(self) -> bool:
@@ -72,6 +73,13 @@ class Starter:
         """Queue a start; a second one of the same job is answered with the first."""
         self._queue.setdefault(order.job, order)
         self._answers.setdefault(order.job, []).append(answer)
+
+    def holds(self, key: str) -> bool:
+        return key in self._queue
+
+    def afterwards(self, key: str, action: Callable[[], None]) -> None:
+        """Do this when the start that waits has been tried, or has been taken out again."""
+        self._after.setdefault(key, []).append(action)
 
     def remove(self, key: str, reason: RefusedError) -> bool:
         """Take a start out of the queue again; tell whether it was still there."""
@@ -112,3 +120,5 @@ class Starter:
     def _answer(self, key: str, result: int | RefusedError) -> None:
         for answer in self._answers.pop(key, ()):
             answer(result)
+        for action in self._after.pop(key, ()):
+            action()

@@ -16,6 +16,7 @@ from crewd.host.registry import Registry
 from crewd.host.starter import Starter
 
 STOP_GRACE_SECONDS = 5.0
+_LONGEST_GRACE_SECONDS = 86400.0
 
 Verb = Callable[[Connection, Message], Message | None]
 
@@ -48,6 +49,7 @@ class Verbs:
             "write": self._write,
         }
         self.on_never_started: Callable[[str], None] = lambda _key: None
+        self.take: Callable[[Connection, Message], None] = lambda _connection, _message: None
         self.shutting_down = False
 
     def perform(self, connection: Connection, message: Message) -> Message | None:
@@ -55,7 +57,7 @@ class Verbs:
         name = text(message, "verb")
         verb = self._table.get(name)
         if verb is None:
-            raise RefusedError("unknown_verb", f"this host has no verb {name}", verb=name)
+            raise RefusedError("unknown_verb", f"this host has no verb {name}")
         return verb(connection, message)
 
     def shut_down(self) -> None:
@@ -70,9 +72,9 @@ class Verbs:
         order = _order(message, key)
         job = self._registry.find(key)
         if job is not None:
-            return {"pid": job.pid}
+            return {"pid": job.pid, "ended": job.exit is not None}
         if key in self._registry.exits:
-            return {"pid": 0}
+            return {"pid": 0, "ended": True}
         if text(message, "epoch") != self._epoch:
             raise RefusedError("epoch", f"this is epoch {self._epoch}", epoch=self._epoch)
         if key in self._registry.lost:
@@ -84,14 +86,18 @@ class Verbs:
         self._starter.add(order, partial(_answer_start, connection, message.get("id")))
         return None
 
-    def _write(self, _connection: Connection, message: Message) -> Message:
+    def _write(self, connection: Connection, message: Message) -> Message | None:
+        if self._waits_for_start(connection, message):
+            return None
         job = self._live(message)
         if job.stdin is None:
             raise RefusedError("closed", "the job was started without stdin", stdin_seq=0)
         job.stdin.write(whole(message, "seq"), text(message, "data"))
         return {"stdin_seq": job.stdin.sequence}
 
-    def _close(self, _connection: Connection, message: Message) -> Message:
+    def _close(self, connection: Connection, message: Message) -> Message | None:
+        if self._waits_for_start(connection, message):
+            return None
         job = self._live(message)
         if job.stdin is not None:
             job.stdin.close_when_written()
@@ -99,7 +105,7 @@ class Verbs:
 
     def _stop(self, _connection: Connection, message: Message) -> Message:
         key = text(message, "job")
-        grace = whole(message, "grace_ms") / 1000
+        grace = min(whole(message, "grace_ms") / 1000, _LONGEST_GRACE_SECONDS)
         if key in self._registry.live:
             self._endings.stop(self._registry.live[key], grace)
         elif self._starter.remove(key, RefusedError("stopped", "stopped before it was started")):
@@ -127,6 +133,13 @@ class Verbs:
         self.shut_down()
         return {}
 
+    def _waits_for_start(self, connection: Connection, message: Message) -> bool:
+        key = text(message, "job")
+        if not self._starter.holds(key):
+            return False
+        self._starter.afterwards(key, partial(self.take, connection, message))
+        return True
+
     def _live(self, message: Message) -> Job:
         key = text(message, "job")
         job = self._registry.live.get(key)
@@ -143,10 +156,13 @@ def _order(message: Message, key: str) -> Order:
         raise RefusedError("bad_request", "job must be run/task/attempt")
     if not argv or not argv[0].startswith("/"):
         raise RefusedError("bad_request", "argv must begin with an absolute path")
+    cwd = text(message, "cwd")
+    if not cwd.startswith("/"):
+        raise RefusedError("bad_request", "cwd must be an absolute path")
     return Order(
         job=key,
         argv=argv,
-        cwd=text(message, "cwd"),
+        cwd=cwd,
         env=text_map(message, "env"),
         stdin=flag(message, "stdin"),
         keep_children=flag(message, "keep_children"),

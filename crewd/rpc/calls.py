@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -19,23 +19,24 @@ from crewd.runtime.actor import RequestKey
 from crewd.store import Reads
 from crewd.v1 import run_service_pb2
 
-Context = ServicerContext[Any, bytes]
-Handler = grpc.RpcMethodHandler[Any, Any]
+Context: TypeAlias = "ServicerContext[Any, bytes]"
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 REQUEST_ID_BYTES: Final = 64
 NOTE_BYTES: Final = KIB
 TEXT_BYTES: Final = 64 * KIB
 """The most bytes of an answer or a steer."""
 
-Q = TypeVar("Q", bound=Message, contravariant=True)
+Q = TypeVar("Q", bound=Message)
+Q_contra = TypeVar("Q_contra", bound=Message, contravariant=True)
 
 
-class Unary(Protocol[Q]):
-    async def __call__(self, request: Q, context: Context, /) -> bytes: ...
+class Unary(Protocol[Q_contra]):
+    async def __call__(self, request: Q_contra, context: Context, /) -> bytes: ...
 
 
-class Stream(Protocol[Q]):
-    async def __call__(self, request: Q, context: Context, /) -> None: ...
+class Stream(Protocol[Q_contra]):
+    async def __call__(self, request: Q_contra, context: Context, /) -> None: ...
 
 
 def unary(behaviour: Unary[Q], parse: Callable[[bytes], Q]) -> Handler:
@@ -95,5 +96,3 @@ async def answered_before(reads: Reads, key: RequestKey | None) -> bytes | None:
         f"the request id {key.id!r} was used for another {request.method}",
         run_id=run_id,
     )
-
-

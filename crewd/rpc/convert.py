@@ -9,8 +9,17 @@ from crewd.core.spec import Limits
 from crewd.core.states import TASK_LIVE, TASK_TERMINAL
 from crewd.rpc import enums
 from crewd.rpc.wire import KIB, cut, cut_all, duration, stamp
-from crewd.v1 import actor_pb2, ask_pb2, attempt_pb2, failure_pb2, progress_pb2, run_pb2, spec_pb2
-from crewd.v1 import task_pb2, usage_pb2
+from crewd.v1 import (
+    actor_pb2,
+    ask_pb2,
+    attempt_pb2,
+    failure_pb2,
+    progress_pb2,
+    run_pb2,
+    spec_pb2,
+    task_pb2,
+    usage_pb2,
+)
 
 WHOLE: Final = 1 << 62
 """No limit for texts."""

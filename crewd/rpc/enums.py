@@ -27,18 +27,8 @@ FAILURE_MODE: Final = {
 ON_NEEDS_ATTENTION: Final = {
     x: spec_pb2.OnNeedsAttention.Value(f"ON_NEEDS_ATTENTION_{x.name}") for x in s.OnNeedsAttention
 }
-DELIVERY: Final[Mapping[m.Delivery, ask_pb2.Delivery.ValueType]] = {
-    m.Delivery.NONE: ask_pb2.DELIVERY_NONE,
-    m.Delivery.QUEUED: ask_pb2.DELIVERY_PENDING,
-    m.Delivery.DELIVERED: ask_pb2.DELIVERY_DELIVERED,
-    m.Delivery.UNDELIVERABLE: ask_pb2.DELIVERY_NONE,
-}
-ACTOR_KIND: Final[Mapping[m.ActorKind, actor_pb2.ActorKind.ValueType]] = {
-    m.ActorKind.OPERATOR: actor_pb2.ACTOR_KIND_PERSON,
-    m.ActorKind.WORKER: actor_pb2.ACTOR_KIND_WORKER,
-    m.ActorKind.POLICY: actor_pb2.ACTOR_KIND_POLICY,
-    m.ActorKind.DAEMON: actor_pb2.ACTOR_KIND_DAEMON,
-}
+DELIVERY: Final = {x: ask_pb2.Delivery.Value(f"DELIVERY_{x.name}") for x in m.Delivery}
+ACTOR_KIND: Final = {x: actor_pb2.ActorKind.Value(f"ACTOR_KIND_{x.name}") for x in m.ActorKind}
 STEER_STATUS: Final[Mapping[str, task_pb2.SteerStatus.ValueType]] = {
     name.removeprefix("STEER_STATUS_").lower(): number
     for name, number in task_pb2.SteerStatus.items()
@@ -48,11 +38,15 @@ HOLD_REASON: Final[Mapping[str, task_pb2.HoldReason.ValueType]] = {
     for name, number in task_pb2.HoldReason.items()
 }
 
-TO_RUN_STATUS: Final = {number: x for x, number in RUN_STATUS.items()}
-TO_ASK_STATUS: Final = {number: x for x, number in ASK_STATUS.items()}
-TO_ON_TIMEOUT: Final = {number: x for x, number in ON_TIMEOUT.items()}
-TO_FAILURE_MODE: Final = {number: x for x, number in FAILURE_MODE.items()}
-TO_ON_NEEDS_ATTENTION: Final = {number: x for x, number in ON_NEEDS_ATTENTION.items()}
+TO_RUN_STATUS: Final[Mapping[int, m.RunStatus]] = {number: x for x, number in RUN_STATUS.items()}
+TO_ASK_STATUS: Final[Mapping[int, m.AskStatus]] = {number: x for x, number in ASK_STATUS.items()}
+TO_ON_TIMEOUT: Final[Mapping[int, s.OnTimeout]] = {number: x for x, number in ON_TIMEOUT.items()}
+TO_FAILURE_MODE: Final[Mapping[int, s.FailureMode]] = {
+    number: x for x, number in FAILURE_MODE.items()
+}
+TO_ON_NEEDS_ATTENTION: Final[Mapping[int, s.OnNeedsAttention]] = {
+    number: x for x, number in ON_NEEDS_ATTENTION.items()
+}
 TO_RESOLUTION: Final[Mapping[int, Resolution]] = {
     run_task.Resolution.Value(f"RESOLUTION_{x.name}"): x for x in Resolution
 }

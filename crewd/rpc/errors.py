@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from google.protobuf.any_pb2 import Any
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
-from google.rpc import error_details_pb2, status_pb2
+from google.rpc import error_details_pb2, status_pb2  # pyright: ignore[reportMissingTypeStubs]
 from grpc import StatusCode
 
 from crewd.core.errors import CrewdError, Reason, Violation

@@ -33,25 +33,14 @@ class Start:
 def check_store(start: Start, own: str) -> None:
     """Raise CURSOR_EXPIRED for a cursor of another store."""
     if start.store_id not in ("", own):
-        raise expired("the cursor belongs to another store", store_id=own)
-
-
-def expired(what: str, **metadata: str) -> CrewdError:
-    return CrewdError(
-        Reason.CURSOR_EXPIRED,
-        f"{what}: read the run and watch from its last_sequence",
-        **metadata,
-    )
+        raise _expired("the cursor belongs to another store", own)
 
 
 def check_reach(start: Start, as_of_sequence: int, store_id: str) -> None:
     """Raise CURSOR_EXPIRED for a cursor beyond the log."""
     if start.after_sequence > as_of_sequence:
-        raise expired(
-            f"sequence {start.after_sequence} lies beyond the log, which ends at {as_of_sequence}",
-            store_id=store_id,
-            last_sequence=str(as_of_sequence),
-        )
+        what = f"sequence {start.after_sequence} lies beyond the log's end"
+        raise _expired(what, store_id, last_sequence=str(as_of_sequence))
 
 
 class EventCursor:
@@ -131,3 +120,12 @@ def _fitting(entries: Sequence[Entry]) -> Sequence[Entry]:
         if room < 0 and count:
             return entries[:count]
     return entries
+
+
+def _expired(what: str, store_id: str, last_sequence: str = "") -> CrewdError:
+    return CrewdError(
+        Reason.CURSOR_EXPIRED,
+        f"{what}: read the run and watch from its last_sequence",
+        store_id=store_id,
+        last_sequence=last_sequence,
+    )

@@ -56,9 +56,7 @@ def event_kinds(kinds: Iterable[str]) -> frozenset[str]:
         if kind not in KINDS
     ]
     if violations:
-        raise CrewdError(
-            Reason.SPEC_INVALID, violations[0].description, violations=violations
-        )
+        raise CrewdError(Reason.SPEC_INVALID, violations[0].description, violations=violations)
     return frozenset(kinds)
 
 
@@ -75,7 +73,5 @@ def _statuses(numbers: Iterable[int], known: Mapping[int, S]) -> frozenset[S]:
         if number not in known
     ]
     if violations:
-        raise CrewdError(
-            Reason.SPEC_INVALID, violations[0].description, violations=violations
-        )
+        raise CrewdError(Reason.SPEC_INVALID, violations[0].description, violations=violations)
     return frozenset(known[number] for number in numbers)

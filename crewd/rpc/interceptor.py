@@ -12,9 +12,10 @@ from google.protobuf.message import Message
 from grpc.aio import InternalError, ServerInterceptor
 
 from crewd.core.errors import CrewdError, Reason
-from crewd.rpc.auth import Auth, Metadata
+from crewd.rpc.auth import Metadata
 from crewd.rpc.calls import Context, Handler
 from crewd.rpc.errors import DETAILS_KEY, draining, recovering, refusal
+from crewd.rpc.ports import Wiring
 from crewd.rpc.unknown import refuse_unknown_fields
 
 VERSION_KEY: Final = "x-crewd-version"
@@ -28,17 +29,11 @@ _ENDING_WORK: Final = frozenset(
     {f"{_DAEMON}Drain", f"{_ASKS}AnswerAsk", f"{_RUNS}CancelRun", f"{_RUNS}CancelTasks"}
 )
 """Writes that start nothing and let running work end; a drain that waits for it needs them."""
-_WRITES: Final = _ENDING_WORK | {
+_NEW_WORK: Final = frozenset(
     f"{_RUNS}{name}"
-    for name in (
-        "CreateRun",
-        "ResumeRun",
-        "RetryTasks",
-        "ResolveTask",
-        "SteerTask",
-        "DeleteRun",
-    )
-}
+    for name in ("CreateRun", "ResumeRun", "RetryTasks", "ResolveTask", "SteerTask", "DeleteRun")
+)
+_WRITES: Final = _ENDING_WORK | _NEW_WORK
 
 log = structlog.get_logger()
 
@@ -46,21 +41,21 @@ log = structlog.get_logger()
 class Interceptor(ServerInterceptor):
     """Guards every method but health."""
 
-    def __init__(self, auth: Auth, status: Callable[[], str], version: str) -> None:
-        """`status` tells what the daemon is doing: `recovering`, `serving` or `draining`."""
-        self._auth = auth
-        self._status = status
-        self._trailers = ((VERSION_KEY, version),)
+    def __init__(self, wiring: Wiring) -> None:
+        self._auth = wiring.auth
+        self._presence = wiring.presence
+        self._status = wiring.status
+        self._trailers = ((VERSION_KEY, wiring.identity.version),)
         self._guarded: dict[str, Handler] = {}
 
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> Handler:
+    ) -> Handler | None:
         handler = await continuation(handler_call_details)
         method = handler_call_details.method
-        if method.startswith(_HEALTH) or not cast("Handler | None", handler):
+        if handler is None or method.startswith(_HEALTH):
             return handler
         try:
             self._admit(method, handler_call_details.invocation_metadata or ())
@@ -72,10 +67,9 @@ class Interceptor(ServerInterceptor):
 
     def _admit(self, method: str, metadata: Metadata) -> None:
         self._auth.check(method, metadata)
-        status = self._status()
-        if status == "recovering" and method.startswith("/crewd.") and method != _INFO:
+        if not self._presence.recovered and method.startswith("/crewd.") and method != _INFO:
             raise recovering()
-        if status == "draining" and method in _WRITES - _ENDING_WORK:
+        if method in _NEW_WORK and self._status() == "draining":
             raise draining()
 
     def _refusing(self, error: CrewdError) -> Handler:
@@ -99,16 +93,15 @@ class Interceptor(ServerInterceptor):
                 return cast("bytes | None", await behaviour(request, context))
             except CrewdError as error:
                 refused = error
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a bug in one call is told, not spread
                 if isinstance(error, InternalError) and streams:
                     return None
                 refused = _incident(method, error)
-            return await self._abort(context, refused)
+            await self._abort(context, refused)
+            return None
 
         make: Any = (
-            grpc.unary_stream_rpc_method_handler
-            if streams
-            else grpc.unary_unary_rpc_method_handler
+            grpc.unary_stream_rpc_method_handler if streams else grpc.unary_unary_rpc_method_handler
         )
         result: Handler = make(guarded, handler.request_deserializer, handler.response_serializer)
         self._guarded[method] = result

@@ -94,9 +94,7 @@ def _cursor(token: str, fingerprint: str) -> Cursor | None:
 
 
 def _invalid_token(what: str) -> CrewdError:
-    return CrewdError(
-        Reason.PAGE_TOKEN_INVALID, f"the page token {what}; start at the first page"
-    )
+    return CrewdError(Reason.PAGE_TOKEN_INVALID, f"the page token {what}; start at the first page")
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,7 +259,7 @@ def _steer_updated(to: Event, event: e.SteerUpdated, texts: int) -> None:
 
 def _limit_reached(to: Event, event: e.LimitReached, _texts: int) -> None:
     payload = to.limit_reached
-    payload.limit = event.reason
+    payload.reason = event.reason
     payload.used = event.used
     payload.max = event.maximum
     payload.action = event.action

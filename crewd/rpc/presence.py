@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from crewd.runtime.feed import Bell
@@ -25,7 +25,7 @@ class Presence:
             bell.ring()
 
     @contextmanager
-    def wakes(self, bell: Bell) -> Iterator[None]:
+    def wakes(self, bell: Bell) -> Generator[None]:
         """Have the bell rung at the end."""
         self._bells[bell] = None
         try:

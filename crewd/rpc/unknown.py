@@ -29,8 +29,9 @@ def refuse_unknown_fields(request: Message) -> None:
 
 def _unknown(message: Message, path: str) -> Iterator[str]:
     """Yield the paths of unknown fields; such a field has only its number as a name."""
-    for field in UnknownFieldSet(message):
-        yield f"{path}{field.field_number}"
+    unknown = UnknownFieldSet(message)
+    for index in range(len(unknown)):
+        yield f"{path}{unknown[index].field_number}"
     for descriptor, value in message.ListFields():
         for name, inner in _messages(value):
             yield from _unknown(inner, f"{path}{descriptor.name}{name}.")

@@ -39,7 +39,7 @@ STARTS_A_DRAIN: Final = 64
 class Encode(Protocol):
     """Turns a fact into the bytes of one `crewd.v1.Event`."""
 
-    def __call__(self, recorded: Recorded, state: RunState, sequence: int) -> tuple[str, bytes]:
+    def __call__(self, recorded: Recorded, state: RunState, sequence: int, /) -> tuple[str, bytes]:
         """Return the event's kind and its bytes."""
         ...
 
@@ -182,7 +182,12 @@ class Actor:
                 key = item.request
                 work.requests.append(
                     Request(
-                        id=key.id, method=key.method, digest=key.digest, response=response, time=now
+                        id=key.id,
+                        run_id=self.run_id,
+                        method=key.method,
+                        digest=key.digest,
+                        response=response,
+                        time=now,
                     )
                 )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
@@ -134,7 +134,7 @@ class Feed:
             self._publish(batch)
 
     @contextmanager
-    def watch(self, run_id: str, kinds: Collection[str] = ()) -> Iterator[Watcher]:
+    def watch(self, run_id: str, kinds: Collection[str] = ()) -> Generator[Watcher]:
         """Follow the events of a run, woken only for these kinds if any are named."""
         channel = self._channels.setdefault(run_id, _Channel(self._tail_bytes))
         watcher = Watcher(channel, frozenset(kinds))
@@ -155,7 +155,7 @@ class Feed:
         return _registered(self._asks)
 
     @contextmanager
-    def watch_tasks(self, run_id: str) -> Iterator[Changes]:
+    def watch_tasks(self, run_id: str) -> Generator[Changes]:
         """Hear of every task of a run that changes, its latest attempt included."""
         watching = self._tasks.setdefault(run_id, {})
         try:
@@ -220,7 +220,7 @@ class _Channel:
 
 
 @contextmanager
-def _registered(watching: dict[Changes, None]) -> Iterator[Changes]:
+def _registered(watching: dict[Changes, None]) -> Generator[Changes]:
     changes = Changes()
     watching[changes] = None
     try:

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 import structlog
 
-from crewd.core.model import Attempt
+from crewd.core.model import Attempt, Survivor
 from crewd.core.reports import Verdict
 from crewd.core.stimuli import Stimulus, WorkerExited, WorkerReported
 from crewd.runtime.ids import new_ask_id
@@ -156,7 +156,7 @@ def exit_stimulus(attempt: Attempt, seen: ExitSeen, verdict: Verdict) -> WorkerE
         attempt=attempt.number,
         exit_code=seen.exit_code,
         signal=seen.signal,
-        survivors=seen.survivors,
+        survivors=tuple(Survivor(s.pid, s.command) for s in seen.survivors),
         stopped=seen.stopped,
         never_started=seen.never_started,
         verdict=verdict,

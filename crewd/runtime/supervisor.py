@@ -33,8 +33,12 @@ from crewd.workers.environment import Environment
 
 log = structlog.get_logger()
 
+_HOST_WORDS: Final = {
+    host.HostStatus.STARTING: "connecting",
+    host.HostStatus.CONNECTED: "ready",
+    host.HostStatus.UNREACHABLE: "unreachable",
+}
 MAX_OPEN_RUNS: Final = 10_000
-RELOAD_SECONDS: Final = 1.0
 
 
 class DrainMode(StrEnum):
@@ -46,7 +50,8 @@ class DrainMode(StrEnum):
 class RuntimeInfo:
     """What the daemon can tell of its runs' workers and of the host."""
 
-    host_status: host.HostStatus
+    host_status: str
+    """`connecting`, `ready` or `unreachable`."""
     host_message: str
     host_version: str
     host_protocol: int
@@ -146,7 +151,7 @@ class Supervisor:
     def info(self) -> RuntimeInfo:
         snapshot = self._snapshot
         return RuntimeInfo(
-            host_status=self._link.status,
+            host_status=_HOST_WORDS[self._link.status],
             host_message=self._link.status_message,
             host_version=snapshot.version if snapshot else "",
             host_protocol=snapshot.protocol if snapshot else 0,

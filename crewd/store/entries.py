@@ -23,6 +23,7 @@ class Request:
     """A write that was carried out, and what it was answered: it is not carried out twice."""
 
     id: str
+    run_id: str
     method: str
     digest: bytes
     response: bytes

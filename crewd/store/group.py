@@ -121,7 +121,14 @@ def pack(run_id: str, entries: Sequence[Entry], changes: Changes) -> Parcel:
 
 
 def pack_request(parcel: Parcel, request: Request) -> None:
-    values = (request.id, request.method, request.digest, request.response, request.time)
+    values = (
+        request.id,
+        request.run_id,
+        request.method,
+        request.digest,
+        request.response,
+        request.time,
+    )
     parcel.statements.append(("insert_request", values))
 
 

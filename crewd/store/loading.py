@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from crewd.core.model import Ask, Attempt, Outbox, Run, RunStatus, Task
@@ -43,6 +44,8 @@ def load(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[LoadedR
     found = to_json(list(loaded))
     for task in map(TASK.decode, connection.execute(SQL["tasks_of_runs"], (found,)).fetchall()):
         loaded[task.run_id].tasks.append(task)
+    for run in loaded.values():
+        run.tasks.sort(key=attrgetter("position"))
     rows = connection.execute(SQL["attempts_to_recover"], (found,)).fetchall()
     for attempt in map(ATTEMPT.decode, rows):
         loaded[attempt.run_id].attempts.append(attempt)

@@ -91,7 +91,7 @@ class Log:
         run_id: str,
         entries: Sequence[Entry],
         changes: Changes,
-        request: Request | None = None,
+        requests: Sequence[Request] = (),
     ) -> asyncio.Future[None]:
         """Encode everything now; the future is done when it is durable and published.
 
@@ -109,7 +109,7 @@ class Log:
             raise AppendFailed(message) from error
         future = self._loop.create_future()
         append = Append(parcel, batch, future)
-        if request is not None:
+        for request in requests:
             pack_request(parcel, request)
             append.request_time = request.time
         if changes.delete_run:
@@ -175,7 +175,7 @@ def _batch(run_id: str, entries: Sequence[Entry], changes: Changes) -> Batch:
         run_id=run_id,
         entries=tuple(entries),
         run_changed=changes.run is not None,
-        task_ids=tuple(t.id for tasks in (changes.added_tasks, changes.tasks) for t in tasks),
-        ask_ids=tuple(ask.id for ask in changes.asks),
+        task_ids=tuple([task.id for task in (*changes.added_tasks, *changes.tasks)]),
+        ask_ids=tuple([ask.id for ask in changes.asks]),
         deleted=changes.delete_run,
     )

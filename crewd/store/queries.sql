@@ -64,7 +64,7 @@ DELETE FROM outbox WHERE run_id = ? AND task_id = ? AND attempt = ? AND seq <= ?
 
 -- name: insert_request
 -- A write that was carried out, with its answer.
-INSERT INTO request (id, method, digest, response, time) VALUES (?, ?, ?, ?, ?);
+INSERT INTO request (id, run_id, method, digest, response, time) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: purge_requests
 -- A slice of the requests that are too old to be repeated.
@@ -166,12 +166,11 @@ FROM json_each(?) AS wanted
 WHERE run.deleted_sequence = 0;
 
 -- name: tasks_of_runs
--- All tasks of these runs, in position order within each.
+-- All tasks of these runs, in no order that is promised.
 SELECT {task.selected}, task_spec.spec
 FROM json_each(?) AS wanted
     CROSS JOIN task ON task.run_id = wanted.value
-    JOIN task_spec ON task_spec.run_id = task.run_id AND task_spec.task_id = task.id
-ORDER BY wanted.key, task.position;
+    CROSS JOIN task_spec ON task_spec.run_id = task.run_id AND task_spec.task_id = task.id;
 
 -- name: tasks_page
 -- Tasks of a run after a position, of these statuses if any are named.
@@ -284,4 +283,4 @@ ORDER BY sequence LIMIT ?5;
 
 -- name: request
 -- A write that was carried out.
-SELECT id, method, digest, response, time FROM request WHERE id = ?;
+SELECT id, run_id, method, digest, response, time FROM request WHERE id = ?;

@@ -100,10 +100,8 @@ class Reads:
 
     async def find_request(self, request_id: str) -> Request | None:
         for row in await self._rows("request", request_id):
-            request_id, method, digest, response, time = row
-            return Request(
-                id=request_id, method=method, digest=digest, response=response, time=time
-            )
+            names = ("id", "run_id", "method", "digest", "response", "time")
+            return Request(**dict(zip(names, row, strict=True)))
         return None
 
     async def open_runs(self) -> list[str]:

@@ -97,4 +97,5 @@ class Upkeep:
         if free <= _FREE_PAGES:
             self._vacuum = False
         else:
-            self._connection.execute(f"PRAGMA incremental_vacuum({_FREE_PAGES})").fetchall()
+            # `execute` would stop after the first page: the statement has steps but no columns.
+            self._connection.executescript(f"PRAGMA incremental_vacuum({_FREE_PAGES})")

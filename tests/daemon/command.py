@@ -26,7 +26,12 @@ class Home:
         self.runtime = root / "run"
         self.runtime.mkdir(mode=0o700)
         given = {n: v for n, v in os.environ.items() if not n.startswith(("CREWD_", "XDG_"))}
-        self.env = {**given, "HOME": str(root), "XDG_RUNTIME_DIR": str(self.runtime)}
+        self.env = {
+            **given,
+            "HOME": str(root),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "XDG_RUNTIME_DIR": str(self.runtime),
+        }
         self.state_dir = root / ".local" / "state" / "crewd"
         self._state_dirs = [self.state_dir]
 

@@ -66,6 +66,13 @@ def test_two_state_directories_under_one_runtime_directory_do_not_meet(home: Hom
     assert f"the daemon at {two['socket']} (CREWD_SOCKET) does not know this token" in done.stderr
 
 
+def test_a_state_directory_may_have_any_name(home: Home) -> None:
+    named = str(home.another("crews of 100%41 (ö)"))
+    daemon = home.ensure("--state-dir", named)
+    assert Path(str(daemon["socket"])).is_socket()
+    assert home.crewd("status", "--state-dir", named).returncode == 0
+
+
 def test_what_the_daemon_makes_is_for_its_owner_alone(home: Home) -> None:
     daemon = home.ensure()
     socket = Path(str(daemon["socket"]))

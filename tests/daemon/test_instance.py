@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from crewd_client.locate import DaemonFile
 
 from crewd.instance import (
     Holder,
@@ -18,6 +17,7 @@ from crewd.instance import (
     try_lock,
 )
 from crewd.refusal import Refusal
+from crewd_client.locate import DaemonFile
 
 ME = Holder(pid=4711, version="1.2.3", socket="/run/here.sock", state_dir="/state")
 DAEMON = DaemonFile(

@@ -79,9 +79,13 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path) ->
 
 def test_a_reader_cannot_write(tmp_path: Path) -> None:
     writer, _ = open_writer(tmp_path / "crewd.db")
-    with closing(writer), closing(open_reader(tmp_path / "crewd.db")) as reader:
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
-            reader.execute("DELETE FROM meta")
+    reader = open_reader(tmp_path / "crewd.db")
+    with (
+        closing(writer),
+        closing(reader),
+        pytest.raises(sqlite3.OperationalError, match="readonly"),
+    ):
+        reader.execute("DELETE FROM meta")
 
 
 def test_migrations_are_numbered_without_a_hole() -> None:

@@ -139,11 +139,15 @@ async def test_a_sequence_that_was_not_taken_is_refused(store: Store) -> None:
 
 
 async def test_a_request_is_stored_with_what_it_did_or_not_at_all(store: Store) -> None:
-    request = Request(id="r1", method="CreateRun", digest=b"d", response=b"r", time=Instant(5))
-    await store.log.append("run_a", [], Changes(run=a_run(), run_is_new=True), request)
-    again = Request(id="r2", method="CreateRun", digest=b"d", response=b"r", time=Instant(5))
+    request = Request(
+        id="r1", run_id="run_a", method="CreateRun", digest=b"d", response=b"r", time=Instant(5)
+    )
+    await store.log.append("run_a", [], Changes(run=a_run(), run_is_new=True), [request])
+    again = Request(
+        id="r2", run_id="run_a", method="CreateRun", digest=b"d", response=b"r", time=Instant(5)
+    )
     with pytest.raises(AppendFailed):
-        await store.log.append("run_a", [], Changes(run=a_run(), run_is_new=True), again)
+        await store.log.append("run_a", [], Changes(run=a_run(), run_is_new=True), [again])
 
     assert await store.reads.find_request("r1") == request
     assert await store.reads.find_request("r2") is None

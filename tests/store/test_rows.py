@@ -22,7 +22,7 @@ ADDED = {"run": {"cwd", "labels", "deleted_sequence"}}
 
 generated = settings(
     max_examples=25,
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
     database=None,
     phases=[Phase.explicit, Phase.generate],

@@ -207,6 +207,7 @@ CREATE INDEX artifact_by_task ON artifact (run_id, task_id, create_time, id);
 
 CREATE TABLE request (
     id TEXT PRIMARY KEY,
+    run_id TEXT NOT NULL,
     method TEXT NOT NULL,
     digest BLOB NOT NULL,
     response BLOB NOT NULL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol, TypeVar
 
 from crewd_client.client import Client
@@ -31,7 +31,7 @@ R = TypeVar("R", bound=_Response)
 
 async def list_runs(
     client: Client, run_filter: RunFilter | None = None, *, page_size: int = 0
-) -> AsyncIterator[Run]:
+) -> AsyncGenerator[Run, None]:
     """Give the matching runs, unfinished ones first, then newest first."""
     request = ListRunsRequest(filter=run_filter, page_size=page_size)
     async for page in _pages(client.runs.ListRuns, request):
@@ -39,7 +39,9 @@ async def list_runs(
             yield run
 
 
-async def list_tasks(client: Client, run_id: str, *, page_size: int = 0) -> AsyncIterator[Task]:
+async def list_tasks(
+    client: Client, run_id: str, *, page_size: int = 0
+) -> AsyncGenerator[Task, None]:
     """Give the tasks of a run in the order they were added."""
     request = ListTasksRequest(run_id=run_id, page_size=page_size)
     async for page in _pages(client.runs.ListTasks, request):
@@ -54,7 +56,7 @@ async def list_events(
     after_sequence: int = 0,
     kinds: tuple[str, ...] = (),
     page_size: int = 0,
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event, None]:
     """Give the events of a run that are recorded now, oldest first."""
     request = ListEventsRequest(
         run_id=run_id, after_sequence=after_sequence, kinds=kinds, page_size=page_size
@@ -66,7 +68,7 @@ async def list_events(
 
 async def list_asks(
     client: Client, ask_filter: AskFilter | None = None, *, page_size: int = 0
-) -> AsyncIterator[Ask]:
+) -> AsyncGenerator[Ask, None]:
     """Give the matching asks, open ones first, then newest first."""
     request = ListAsksRequest(filter=ask_filter, page_size=page_size)
     async for page in _pages(client.asks.ListAsks, request):
@@ -74,7 +76,7 @@ async def list_asks(
             yield ask
 
 
-async def _pages(call: Callable[[Q], Awaitable[R]], request: Q) -> AsyncIterator[R]:
+async def _pages(call: Callable[[Q], Awaitable[R]], request: Q) -> AsyncGenerator[R, None]:
     while True:
         page = await call(request)
         yield page

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
-    AsyncIterator,
     Iterator,
     Sequence,
 )
@@ -58,7 +57,7 @@ async def watch_run(
     *,
     stop_when_finished: bool = True,
     kinds: Sequence[str] = (),
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event, None]:
     """Give every event of a run after the cursor, each once, over any restart of the daemon.
 
     Without `kinds` it is proven that no event is missing or comes twice, else `SequenceError`. Ends
@@ -86,7 +85,7 @@ async def watch_run(
 
 async def watch_runs(
     client: Client, run_filter: RunFilter | None = None
-) -> AsyncIterator[Change[Run]]:
+) -> AsyncGenerator[Change[Run], None]:
     """Give the matching runs, then every change of them. After a reconnect all anew."""
     link = _Link(client)
     known = _Known[Run]()
@@ -105,7 +104,7 @@ async def watch_runs(
 
 async def watch_asks(
     client: Client, ask_filter: AskFilter | None = None
-) -> AsyncIterator[Change[Ask]]:
+) -> AsyncGenerator[Change[Ask], None]:
     """Give the matching asks, then every change of them. After a reconnect all anew."""
     link = _Link(client)
     known = _Known[Ask]()
@@ -124,7 +123,7 @@ async def watch_asks(
 
 async def read_output(
     client: Client, request: ReadOutputRequest
-) -> AsyncIterator[ReadOutputResponse]:
+) -> AsyncGenerator[ReadOutputResponse, None]:
     """Give an attempt's output stretch by stretch, going on where it broke off."""
     link = _Link(client, silence=None)
     request = ReadOutputRequest.FromString(request.SerializeToString())

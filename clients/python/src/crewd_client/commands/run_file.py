@@ -64,17 +64,17 @@ def load_run_file(path: Path) -> RunFile:
 
 def parse_run_file(text: str, name: str) -> RunFile:
     """Read the text; a `Refusal` lists all that is wrong."""
-    tree = _Tree()
+    tree = _Tree(name)
     try:
-        node = cast("Node | None", yaml.compose(text, Loader=_LOADER))
+        node = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise _refusal(name, {}, [Problem((), error.problem or "no YAML")], line) from None
     except yaml.YAMLError as error:
         raise _refusal(name, {}, [Problem((), str(error).splitlines()[0])], 1) from None
-    data = {} if node is None else tree.value(node, ())
-    spec, problems = read_json(data, RunSpec)
-    problems = tree.problems + problems
+    data: object = dict[str, object]() if node is None else tree.value(node, ())
+    spec, found = read_json(data, RunSpec)
+    problems = [*tree.problems, *map(_with_field, found)]
     wrong = {problem.path for problem in problems}
     if () not in wrong:
         problems += [each for each in _rules(spec) if not _covered(each.path, wrong)]
@@ -92,7 +92,8 @@ class _Tree:
     The type that YAML 1.1 gives to `yes`, `12:30` or a date surprises; nothing here needs it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self.lines: dict[FieldPath, int] = {}
         self.problems: list[Problem] = []
         self._nodes = 0
@@ -102,7 +103,7 @@ class _Tree:
         self._nodes += 1
         # An alias within what it stands for has no end.
         if self._nodes > _MAX_NODES or len(path) > 50:  # noqa: PLR2004
-            raise Refusal("the file is too large, or refers to itself")
+            raise Refusal(f"{self._name}: is too large, or refers to itself")
         if isinstance(node, MappingNode):
             return self._mapping(node, path)
         if isinstance(node, SequenceNode):
@@ -137,9 +138,8 @@ def _scalar(node: ScalarNode) -> object:
         return Plain(text, _WORDS[text.lower()])
     if _INTEGER.fullmatch(text):
         digits = text.lstrip("+-0_") or "0"
-        return Plain(
-            text, int(text, 0) if text[:2].lower() in {"0x", "0o"} else _signed(digits, text)
-        )
+        based = text[:2] in {"0x", "0o"}
+        return Plain(text, int(text, 0) if based else _signed(digits, text))
     return Plain(text, float(text)) if _REAL.fullmatch(text) else text
 
 
@@ -147,6 +147,12 @@ def _signed(digits: str, text: str) -> int | float:
     # More digits than any field holds: as a number it only has to be out of range.
     number = int(digits.replace("_", "")) if len(digits) < 40 else 2**80  # noqa: PLR2004
     return -number if text.startswith("-") else number
+
+
+def _with_field(problem: Problem) -> Problem:
+    if not problem.path or problem.message.startswith("unknown key"):
+        return problem
+    return Problem(problem.path, str(problem))
 
 
 def _rules(spec: RunSpec) -> Iterator[Problem]:

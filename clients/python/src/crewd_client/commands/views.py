@@ -1,0 +1,172 @@
+"""How a run that is followed is shown: a live table, plain lines, or JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from crewd_client.commands.board import Board
+from crewd_client.commands.lines import plain_line
+from crewd_client.commands.terminal import note, put_json, shorten, span
+from crewd_client.json import enum_name, to_json
+from crewd_client.v1.event_pb2 import Event
+from crewd_client.v1.run_pb2 import RunStatus
+from crewd_client.v1.task_pb2 import TaskStatus
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.table import Table
+
+
+class View(Protocol):
+    """Shows what happens to a run."""
+
+    def show(self, event: Event) -> None: ...
+
+    def say(self, text: str) -> None:
+        """Tell something that is no event."""
+        ...
+
+    def refresh(self) -> None:
+        """Bring the screen up to date; called a few times a second."""
+        ...
+
+    def close(self) -> None: ...
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Leave the terminal to somebody else for a while."""
+        ...
+
+
+class _Lines:
+    def say(self, text: str) -> None:
+        note(text)
+
+    def refresh(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        yield
+
+
+class SilentView(_Lines):
+    """Shows nothing."""
+
+    def show(self, event: Event) -> None:
+        pass
+
+
+class JsonView(_Lines):
+    """Prints each event as one line of result."""
+
+    def show(self, event: Event) -> None:
+        put_json(to_json(event))
+
+    def say(self, text: str) -> None:
+        pass
+
+
+class PlainView(_Lines):
+    """Prints a line of progress for each event worth one."""
+
+    def show(self, event: Event) -> None:
+        line = plain_line(event)
+        if line is not None:
+            note(line)
+
+
+class LiveView:
+    """Draws a table of the tasks, over and over."""
+
+    def __init__(self, board: Board, run_id: str) -> None:
+        from rich.console import Console  # noqa: PLC0415  # only at a terminal
+        from rich.live import Live  # noqa: PLC0415
+
+        self._board = board
+        self._run_id = run_id
+        self._console: Console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self._live: Live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._paused = False
+        self._live.start()
+
+    def show(self, event: Event) -> None:
+        self._board.apply(event)
+
+    def say(self, text: str) -> None:
+        with self.paused():
+            note(text)
+
+    def refresh(self) -> None:
+        if not self._paused:
+            self._live.update(self._table(), refresh=True)
+
+    def close(self) -> None:
+        if not self._paused:
+            self._live.stop()
+            self._paused = True
+            self._console.print(self._table())
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        if self._paused:
+            yield
+            return
+        self._paused = True
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._paused = False
+            self._live.start()
+            self.refresh()
+
+    def _table(self) -> Table:
+        from rich import box  # noqa: PLC0415  # only at a terminal
+        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        board = self._board
+        table = Table(box=box.SIMPLE_HEAD, expand=True, title_justify="left", pad_edge=False)
+        table.title = Text(shorten(f"{self._run_id} {_run(board.status)} {board.title}", 200))
+        table.caption = Text(_counted(board))
+        for head in ("task", "status", "try", "elapsed"):
+            table.add_column(head, no_wrap=True)
+        table.add_column("last message", ratio=1, no_wrap=True, overflow="ellipsis")
+        for row in board.urgent_rows(max(self._console.height - 7, 3)):
+            elapsed = "" if row.elapsed is None else span(row.elapsed)
+            status = Text(_task(row.status), style=_STYLES.get(_task(row.status), ""))
+            attempt = str(row.attempt or "")
+            message = Text(shorten(row.message, 400))
+            table.add_row(Text(shorten(row.id, 32)), status, attempt, elapsed, message)
+        return table
+
+
+_STYLES = {
+    "running": "cyan",
+    "waiting": "bold yellow",
+    "completed": "green",
+    "failed": "red",
+    "needs_attention": "bold magenta",
+    "queued": "dim",
+    "skipped": "dim",
+}
+
+
+def _counted(board: Board) -> str:
+    counts = sorted(board.counts().items())
+    return ", ".join(f"{count} {_task(status)}" for status, count in counts)
+
+
+def _task(status: TaskStatus.ValueType) -> str:
+    return str(enum_name(TaskStatus.DESCRIPTOR, status))
+
+
+def _run(status: RunStatus.ValueType) -> str:
+    return str(enum_name(RunStatus.DESCRIPTOR, status)) if status else ""

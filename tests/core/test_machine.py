@@ -1,0 +1,388 @@
+"""Whatever people, workers, the host, the clock and crashes do, in whatever order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from crewd.core import advance, due, turn
+from crewd.core import stimuli as s
+from crewd.core.apply import apply
+from crewd.core.effects import Decision
+from crewd.core.events import Event
+from crewd.core.marks import Mark, OutboxQueued
+from crewd.core.model import Answer, AskStatus, OutboxKind, Survivor, TaskStatus, Usage
+from crewd.core.reports import AskWithdrawn, Hello, Message, ProgressMade, Report, SteerSeen, Used
+from crewd.core.spec import (
+    Adapter,
+    AskPolicy,
+    FailureMode,
+    Limits,
+    OnNeedsAttention,
+    OnTimeout,
+    RetryPolicy,
+    RunSpec,
+    TaskSpec,
+)
+from crewd.core.state import RunState
+from crewd.core.units import Instant, seconds
+from tests.support import checks
+from tests.support.builders import (
+    OPERATOR,
+    YES_NO,
+    a_create,
+    a_question,
+    a_result,
+    a_spec,
+    a_task,
+    an_empty_state,
+)
+from tests.support.driver import Crash, Driver
+from tests.support.fake_host import Job, Key
+from tests.support.rows import Rows, a_copy
+
+LISTENING = Hello(capabilities=checks.CAN_STEER)
+REFS = st.sampled_from(["q1", "q2"])
+INDEX = st.integers(0, 30)
+
+
+@st.composite
+def tasks(draw: Callable[[st.SearchStrategy[Any]], Any], names: str = "abcdef") -> list[TaskSpec]:
+    made: list[TaskSpec] = []
+    for name in names[: draw(st.integers(1, len(names)))]:
+        earlier = [task.id for task in made]
+        needs = draw(st.lists(st.sampled_from(earlier), max_size=2)) if earlier else []
+        made.append(
+            a_task(
+                name,
+                *needs,
+                adapter=draw(st.sampled_from([Adapter.JSONL, Adapter.JSONL, *Adapter])),
+                timeout=draw(st.sampled_from([None, seconds(20)])),
+                retry=RetryPolicy(
+                    max_attempts=draw(st.integers(1, 3)),
+                    backoff=draw(st.sampled_from([seconds(0), seconds(2)])),
+                ),
+            )
+        )
+    return made
+
+
+@st.composite
+def specs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> RunSpec:
+    timeout = draw(st.sampled_from([None, seconds(10)]))
+    return a_spec(
+        *draw(tasks()),
+        failure_mode=draw(st.sampled_from(FailureMode)),
+        on_needs_attention=draw(st.sampled_from(OnNeedsAttention)),
+        asks=AskPolicy(on_timeout=draw(st.sampled_from(OnTimeout)), timeout=timeout),
+        limits=Limits(
+            max_concurrent_workers=draw(st.integers(1, 3)),
+            max_duration=draw(st.sampled_from([None, None, seconds(200)])),
+            max_tokens=draw(st.sampled_from([None, None, 100])),
+        ),
+    )
+
+
+class RunMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = pytest.MonkeyPatch()
+        self.patches.setattr(turn, "apply", self.apply)
+        self.patches.setattr(advance, "SLICE", 2)
+        self.patches.setattr(due, "SLICE", 2)
+        self.driver = Driver(self.observe)
+        self.before: dict[str, TaskStatus] = {}
+        self.was_requeueing = False
+        self.told_answers: set[tuple[str, int, str]] = set()
+        self.stimuli = 0
+        self.count = 0
+
+    def apply(self, state: RunState, fact: Event | Mark, now: Instant) -> None:
+        """Note each fact as it is applied: marks are not part of a decision."""
+        self.driver.facts.append((fact, now))
+        apply(state, fact, now)
+
+    @property
+    def state(self) -> RunState:
+        return self.driver.state
+
+    @initialize(spec=specs(), host_first=st.booleans())
+    def create(self, spec: RunSpec, *, host_first: bool) -> None:
+        if host_first:
+            self.driver.connect(recovery=False)
+        self.driver.tell(a_create(spec))
+        self.driver.connect(recovery=False)
+
+    # The daemon
+
+    @rule(slots=st.integers(1, 4))
+    def dispatch(self, slots: int) -> None:
+        self.driver.tell(s.Capacity(slots))
+
+    @rule(slots=st.integers(1, 4))
+    def work(self, slots: int) -> None:
+        """Everything goes as it should for a while."""
+        driver = self.driver
+        if not driver.connected:
+            driver.connect(recovery=True)
+        for _ in range(5):
+            if driver.continues:
+                driver.tell(s.GoOn())
+        driver.tell(s.Capacity(slots))
+        for key in list(driver.host.queue):
+            self.launch_one(key)
+        while driver.news:
+            driver.hear()
+
+    @precondition(lambda self: self.driver.continues)
+    @rule()
+    def go_on(self) -> None:
+        self.driver.tell(s.GoOn())
+
+    @rule(span=st.sampled_from([0, 1, 3, 6, 25, 150]))
+    def pass_time(self, span: int) -> None:
+        self.driver.pass_time(seconds(span))
+
+    @precondition(lambda self: self.driver.crash is None)
+    @rule(committed=st.booleans(), performed=st.integers(0, 3))
+    def crash_soon(self, performed: int, *, committed: bool) -> None:
+        self.driver.crash = Crash(committed=committed, performed=performed)
+
+    @precondition(lambda self: not self.driver.connected)
+    @rule(recovery=st.booleans())
+    def connect(self, *, recovery: bool) -> None:
+        self.driver.connect(recovery=recovery)
+
+    @precondition(lambda self: self.driver.connected)
+    @rule()
+    def disconnect(self) -> None:
+        self.driver.disconnect()
+
+    # The host and its workers
+
+    @rule(roll=INDEX)
+    def host_dies(self, roll: int) -> None:
+        if roll % 3 != 1:
+            return
+        self.driver.host.die()
+        if self.driver.connected:
+            self.driver.disconnect()
+
+    @precondition(lambda self: self.driver.news)
+    @rule()
+    def hear(self) -> None:
+        self.driver.hear()
+
+    @precondition(lambda self: self.driver.host.queue)
+    @rule(index=INDEX, refusal=st.sampled_from([None, None, None, *s.Refusal]))
+    def launch(self, index: int, refusal: s.Refusal | None) -> None:
+        host = self.driver.host
+        key = list(host.queue)[index % len(host.queue)]
+        if refusal is not None:
+            self.driver.news.append(host.refuse(key, refusal))
+            return
+        self.launch_one(key)
+
+    def launch_one(self, key: Key) -> None:
+        host = self.driver.host
+        rivals = [k for k in host.jobs if k[0] == key[0]]
+        rows = self.driver.rows.attempts
+        assert all(rows[k].survivors for k in rivals), "a task runs twice at once"
+        job = host.launch(key)
+        self.driver.news.append(s.WorkerStarted(task_id=key[0], attempt=key[1], pid=job.pid))
+
+    @precondition(lambda self: self.driver.host.jobs)
+    @rule(index=INDEX, kind=st.sampled_from(["hello", "text", "step", "use", "ask", "ask", "drop"]),
+          ref=REFS)
+    def speak(self, index: int, kind: str, ref: str) -> None:
+        key, job = self.pick(index)
+        if job.listens and not job.handed_in:
+            job.said.append(tuple(self.line(job, kind, ref)))
+        else:
+            job.said.append(())
+        if self.driver.connected:
+            self.driver.read(key, job)
+
+    @precondition(lambda self: self.driver.host.jobs)
+    @rule(index=INDEX)
+    def hand_in(self, index: int) -> None:
+        key, job = self.pick(index)
+        if job.listens and not job.handed_in:
+            job.handed_in = True
+            job.said.append((a_result(),))
+        if self.driver.connected:
+            self.driver.read(key, job)
+
+    @precondition(lambda self: self.driver.host.jobs)
+    @rule(index=INDEX, code=st.sampled_from([0, 0, 1]), survives=st.sampled_from([0, 0, 0, 9]))
+    def exit(self, index: int, code: int, survives: int) -> None:
+        key, _ = self.pick(index)
+        survivors = (Survivor(survives, "stray"),) if survives else ()
+        self.driver.host.end(key, code, survivors=survivors)
+        if self.driver.connected:
+            self.driver.news.append(self.driver.host.exits[key].stimulus)
+
+    @precondition(lambda self: self.driver.connected and self.driver.host.jobs)
+    @rule(index=INDEX)
+    def take_messages(self, index: int) -> None:
+        (task, number), job = self.pick(index)
+        self.driver.tell(s.OutboxRoom(task_id=task, attempt=number))
+        self.driver.news.append(
+            s.OutboxAccepted(task_id=task, attempt=number, seq=job.stdin_seq)
+        )
+
+    # People
+
+    @rule(roll=INDEX, force=st.booleans())
+    def cancel(self, roll: int, *, force: bool) -> None:
+        if roll % 4 == 1:
+            self.driver.tell(s.Cancel(reason="enough", actor=OPERATOR, force=force))
+
+    @rule(index=INDEX)
+    def cancel_task(self, index: int) -> None:
+        if index % 2:
+            return
+        task_ids = (self.task_id(index),)
+        self.driver.tell(s.CancelTasks(task_ids=task_ids, reason="no", actor=OPERATOR))
+
+    @rule()
+    def resume(self) -> None:
+        self.driver.tell(s.Resume(actor=OPERATOR))
+
+    @rule(index=INDEX)
+    def retry(self, index: int) -> None:
+        self.driver.tell(s.Retry(actor=OPERATOR, task_ids=(self.task_id(index),)))
+
+    @rule(index=INDEX, resolution=st.sampled_from(s.Resolution))
+    def resolve(self, index: int, resolution: s.Resolution) -> None:
+        self.driver.tell(
+            s.Resolve(
+                task_id=self.task_id(index), resolution=resolution, note="", actor=OPERATOR
+            )
+        )
+
+    @precondition(lambda self: self.state.run.open_ask_count)
+    @rule(index=INDEX, decline=st.booleans())
+    def answer(self, index: int, *, decline: bool) -> None:
+        asks = [a.id for a in self.state.asks.values() if a.status is AskStatus.OPEN]
+        ask_id = asks[index % len(asks)]
+        given = Answer(option_ids=("yes",))
+        assert self.driver.tell(
+            s.AnswerAsk(ask_id=ask_id, answer=given, actor=OPERATOR, decline=decline)
+        )
+        again = s.AnswerAsk(ask_id=ask_id, answer=given, actor=OPERATOR)
+        if self.state.asks[ask_id].status is not AskStatus.OPEN:
+            assert not self.driver.tell(again), "answered twice"
+
+    @rule(index=INDEX)
+    def steer(self, index: int) -> None:
+        self.count += 1
+        task_id = self.task_id(index)
+        self.driver.tell(
+            s.Steer(task_id=task_id, steer_id=f"steer_{self.count}", text="mind", actor=OPERATOR)
+        )
+
+    # What is always true
+
+    def observe(self, stimulus: s.Stimulus, decision: Decision) -> None:
+        state = self.state
+        self.stimuli += 1
+        checks.check_needs(state, decision)
+        checks.check_left_alone(
+            self.before, state, stimulus, requeueing=self.was_requeueing
+        )
+        assert len(decision.events) <= 6 + 5 * len(state.tasks), "too much is told of one thing"
+        for fact, _ in self.driver.facts:
+            if isinstance(fact, OutboxQueued) and fact.row.kind is OutboxKind.ANSWER:
+                self.check_told_once(fact)
+        last = self.driver.events[-1].run_sequence if self.driver.events else 0
+        sequences = [recorded.run_sequence for recorded in decision.events]
+        assert sequences == list(range(last + 1, last + 1 + len(sequences)))
+
+    def check_told_once(self, fact: OutboxQueued) -> None:
+        row = fact.row
+        committed = {
+            (k.row.task_id, k.row.attempt, k.row.ref)
+            for commit in self.driver.commits
+            for k, _ in commit.facts
+            if isinstance(k, OutboxQueued)
+        }
+        assert (row.task_id, row.attempt, row.ref) not in committed, "an answer is told twice"
+
+    @invariant()
+    def holds(self) -> None:
+        driver, state = self.driver, self.state
+        if not state.run.last_run_sequence:
+            return
+        checks.check_rows(state, driver.rows)
+        checks.check_progress(state, continues=driver.continues)
+        if not driver.continues:
+            checks.check_end(state)
+        checks.check_indexes(state, driver.rows.load(), driver.now)
+        self.before = {task.id: task.status for task in state.tasks.values()}
+        self.was_requeueing = bool(state.run.requeueing)
+
+    def teardown(self) -> None:
+        try:
+            if self.driver.commits:
+                assert len(self.driver.events) <= 12 * (self.stimuli + len(self.state.tasks))
+                self.replay()
+        finally:
+            self.patches.undo()
+
+    def replay(self) -> None:
+        """Facts folded over nothing give the rows."""
+        state, rows = an_empty_state(), Rows()
+        for commit in self.driver.commits:
+            for fact, now in commit.facts:
+                apply(state, fact, now)
+            rows.store(state.take_changes(commit.sequence))
+        assert vars(rows) == vars(self.driver.rows)
+
+    def line(self, job: Job, kind: str, ref: str) -> list[Report]:
+        match kind:
+            case "hello":
+                return [LISTENING]
+            case "text":
+                return [Message("working"), SteerSeen("steer_1")]
+            case "step":
+                return [ProgressMade(text="half", percent=50.0)]
+            case "use":
+                return [Used(usage=Usage(input_tokens=30, turns=1))]
+            case "drop":
+                return [AskWithdrawn(ref)]
+            case _:
+                return self.question(job, ref)
+
+    def question(self, job: Job, ref: str) -> list[Report]:
+        if ref in job.refs:
+            return []
+        job.refs.add(ref)
+        self.count += 1
+        return [
+            a_question(
+                ref, question=f"{ref}?", options=YES_NO, default="no", ask_id=f"ask_{self.count}"
+            )
+        ]
+
+    def pick(self, index: int) -> tuple[Key, Job]:
+        jobs = list(self.driver.host.jobs.items())
+        return jobs[index % len(jobs)]
+
+    def task_id(self, index: int) -> str:
+        assume(self.state.order)
+        return self.state.order[index % len(self.state.order)]
+
+
+TestRun = RunMachine.TestCase
+TestRun.settings = settings(
+    max_examples=100,
+    stateful_step_count=60,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)

@@ -1,0 +1,173 @@
+"""What an actor, its store and its link to the host do around the core, without any of them.
+
+One stimulus is one drain: decide, commit, perform. A crash can come before or after the commit,
+and in the middle of the effects; the run then goes on from its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from crewd.core import stimuli as s
+from crewd.core.decide import decide
+from crewd.core.effects import Continue, Decision
+from crewd.core.errors import CrewdError
+from crewd.core.events import Event, Recorded
+from crewd.core.marks import Mark
+from crewd.core.state import RunState
+from crewd.core.units import Instant, Span
+from tests.support.builders import START, an_empty_state
+from tests.support.fake_host import FakeHost, Job, Key
+from tests.support.rows import Rows
+
+Fact = tuple[Event | Mark, Instant]
+REPEATABLE = (
+    s.WorkerStarted
+    | s.WorkerRefused
+    | s.WorkerReported
+    | s.WorkerExited
+    | s.OutboxAccepted
+    | s.OutboxRoom
+    | s.HostGone
+)
+"""What the host may tell twice."""
+
+
+@dataclass(slots=True)
+class Crash:
+    """The daemon ends in the next drain: before its commit, or after so many effects."""
+
+    committed: bool
+    performed: int
+
+
+@dataclass(slots=True)
+class Committed:
+    """One append: the facts it made durable, and the sequence its rows were stamped with."""
+
+    facts: list[Fact]
+    sequence: int
+
+
+class Driver:
+    """`observe` sees every decision before it is committed, with the state that it led to."""
+
+    def __init__(self, observe: Callable[[s.Stimulus, Decision], None]) -> None:
+        self.state: RunState = an_empty_state()
+        self.rows = Rows()
+        self.host = FakeHost()
+        self.now = START
+        self.connected = False
+        self.continues = False
+        self.crash: Crash | None = None
+        self.news: list[s.Stimulus] = []
+        """What the host told that was not heard yet, in order."""
+        self.events: list[Recorded] = []
+        self.commits: list[Committed] = []
+        self.facts: list[Fact] = []
+        self._observe = observe
+        self._sequence = 0
+
+    def tell(self, stimulus: s.Stimulus) -> bool:
+        """Say whether it was decided; False when it was refused."""
+        self.facts = []
+        if isinstance(stimulus, s.GoOn):
+            self.continues = False
+        try:
+            decision = decide(self.state, stimulus, self.now)
+        except CrewdError:
+            assert not self.facts, "a refused command has changed something"
+            return False
+        self._observe(stimulus, decision)
+        crash, self.crash = self.crash, None
+        if crash is not None and not crash.committed:
+            self.restart()
+            return True
+        self._commit(decision)
+        self._perform(decision, crash)
+        if crash is None and not self.continues and isinstance(stimulus, REPEATABLE):
+            self._repeat(stimulus)
+        return True
+
+    def pass_time(self, span: Span) -> None:
+        self.now = Instant(self.now + span)
+        self.tell(s.Due())
+
+    def hear(self) -> None:
+        """Take the oldest of the host's news."""
+        stimulus = self.news.pop(0)
+        if isinstance(stimulus, s.WorkerExited):
+            key = (stimulus.task_id, stimulus.attempt)
+            ended = self.host.exits.get(key)
+            if ended is None or not self.read(key, ended.job):
+                return
+        self.tell(stimulus)
+
+    def read(self, key: Key, job: Job) -> bool:
+        """Report what the worker said since the last commit. False when a crash came between."""
+        attempt = self.state.live_attempt(*key)
+        if attempt is None or attempt.stdout_offset == len(job.said):
+            return True
+        state = self.state
+        unread = job.said[attempt.stdout_offset :]
+        self.tell(
+            s.WorkerReported(
+                task_id=key[0],
+                attempt=key[1],
+                stdout_offset=len(job.said),
+                stderr_offset=0,
+                stdout_bytes=len(job.said),
+                stderr_bytes=0,
+                adapter_state="{}",
+                reports=tuple(report for line in unread for report in line),
+            )
+        )
+        return state is self.state
+
+    # Ends and beginnings
+
+    def restart(self) -> None:
+        """The daemon comes back: rows are loaded, the host is not there yet."""
+        self.host.lose_controller()
+        self.connected = False
+        self.news.clear()
+        self.state = self.rows.load()
+        self.continues = True
+
+    def disconnect(self) -> None:
+        self.host.lose_controller()
+        self.connected = False
+        self.news.clear()
+        self.tell(s.HostGone())
+
+    def connect(self, *, recovery: bool) -> None:
+        self.connected = True
+        self.news = [ended.stimulus for ended in self.host.exits.values()]
+        self.tell(self.host.hello(recovery=recovery))
+
+    # One drain
+
+    def _repeat(self, stimulus: s.Stimulus) -> None:
+        again = decide(self.state, stimulus, self.now)
+        assert not again.events, "a repeated stimulus was told again"
+        assert not self.state.changed.run, "a repeated stimulus changed something"
+
+    def _commit(self, decision: Decision) -> None:
+        self.events += decision.events
+        self._sequence += len(decision.events)
+        sequence = self._sequence if decision.events else self.state.run.last_sequence
+        if self.state.changed.run:
+            self.rows.store(self.state.take_changes(sequence))
+            self.commits.append(Committed(self.facts, sequence))
+
+    def _perform(self, decision: Decision, crash: Crash | None) -> None:
+        if Continue() in decision.effects:
+            self.continues = True
+        reach = decision.effects if crash is None else decision.effects[: crash.performed]
+        for effect in reach if self.connected else ():
+            unstarted = self.host.perform(effect)
+            if unstarted is not None:
+                self.news.append(self.host.exits[unstarted].stimulus)
+        if crash is not None:
+            self.restart()
