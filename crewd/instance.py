@@ -1,8 +1,7 @@
 """One daemon per state directory and per socket, and the file by which others find it.
 
 Both locks belong to the kernel: they end with the process however it ends, and nobody removes
-their files. A daemon keeps them until it is gone, because gRPC removes its socket file as late as
-it likes.
+their files.
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
+from filelock import FileLock, Timeout
+
 from crewd.paths import write_private
 from crewd.refusal import Refusal, refusing
 from crewd_client.locate import MAX_SOCKET_BYTES, DaemonFile, LocateError, make_socket_dir
@@ -33,7 +34,7 @@ _TOKEN_BYTES = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """The process that holds a lock, as it wrote itself into the lock's file."""
+    """The process that holds a lock, as it wrote itself beside the lock."""
 
     pid: int
     version: str
@@ -47,20 +48,20 @@ class Holder:
 class Lock:
     """A lock on a file, held until `release` or until the process is gone."""
 
-    __slots__ = ("_descriptor", "path")
+    __slots__ = ("_held", "path")
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: Path, held: FileLock) -> None:
         self.path = path
-        self._descriptor = descriptor
+        self._held = held
 
     def sign(self, holder: Holder) -> None:
-        """Write into the file who holds it."""
-        with refusing("cannot write", self.path):
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, json.dumps(asdict(holder)).encode(), 0)
+        """Write beside the lock who holds it: taking a lock may empty its file."""
+        signature = _signature(self.path)
+        with refusing("cannot write", signature):
+            write_private(signature, json.dumps(asdict(holder)))
 
     def release(self) -> None:
-        os.close(self._descriptor)
+        self._held.release()
 
 
 def try_lock(path: Path) -> Lock | None:
@@ -69,10 +70,13 @@ def try_lock(path: Path) -> Lock | None:
         if attempt:
             time.sleep(_PAUSE_SECONDS)
         with refusing("cannot lock", path):
-            descriptor = _open(path)
-            if _locked(descriptor, fcntl.LOCK_EX):
-                return Lock(path, descriptor)
-            os.close(descriptor)
+            _check_owner(path)
+            held = FileLock(path, mode=0o600, thread_local=False)
+            try:
+                held.acquire(blocking=False)
+            except Timeout:
+                continue
+            return Lock(path, held)
     return None
 
 
@@ -83,11 +87,14 @@ def holder(path: Path) -> Holder | None:
     except OSError:
         return None
     try:
-        if _locked(descriptor, fcntl.LOCK_SH):
+        if _is_free(descriptor):
             return None
-        return _parse(os.pread(descriptor, 1 << 16, 0))
     finally:
         os.close(descriptor)
+    try:
+        return _parse(_signature(path).read_bytes())
+    except OSError:
+        return _UNKNOWN
 
 
 def lock_state(path: Path, me: Holder) -> Lock:
@@ -165,18 +172,23 @@ def operator_token(path: Path) -> str:
 _UNKNOWN = Holder(pid=0, version="unknown", socket="unknown", state_dir="unknown")
 
 
-def _open(path: Path) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(path, flags, 0o600)
-    if os.fstat(descriptor).st_uid != os.geteuid():
-        os.close(descriptor)
-        raise PermissionError(errno.EPERM, "it belongs to another user")
-    return descriptor
+def _signature(path: Path) -> Path:
+    return path.with_name(f"{path.name}.holder")
 
 
-def _locked(descriptor: int, kind: int) -> bool:
+def _check_owner(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode):
+            raise PermissionError(errno.EPERM, "it is no plain file")
+        if found.st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "it belongs to another user")
+
+
+def _is_free(descriptor: int) -> bool:
+    """Look without taking it: the kind of lock that `FileLock` takes on this system."""
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

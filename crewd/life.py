@@ -102,9 +102,8 @@ def live(config: Config, assemble: Assemble) -> Exit:
         socket=str(config.socket),
         state_dir=str(config.paths.root),
     )
-    # Never released by us: see crewd.instance.
-    lock_state(config.paths.lock, me)
-    lock_socket(config.socket, me)
+    # Held to the end: a lock that nothing refers to is released.
+    locks = [lock_state(config.paths.lock, me), lock_socket(config.socket, me)]
     identity = Identity(instance_id=secrets.token_hex(8), token=operator_token(config.paths.token))
     try:
         return asyncio.run(_live(config, identity, assemble))
@@ -113,6 +112,8 @@ def live(config: Config, assemble: Assemble) -> Exit:
     except Exception:  # noqa: BLE001 - the daemon's top
         _log.exception("daemon_failed", incident_id=_incident())
         return Exit.BUG
+    finally:
+        locks.clear()
 
 
 async def _live(config: Config, identity: Identity, assemble: Assemble) -> Exit:

@@ -84,9 +84,10 @@ def attempt_stopping(state: RunState, event: e.AttemptStopping, now: Instant) ->
 def result_recorded(state: RunState, mark: m.ResultRecorded, _now: Instant) -> None:
     attempt = _attempt(state, mark.task_id, mark.attempt)
     attempt.result = mark.result
-    attempt.linger_until = mark.linger_until
     attempt.deadline = attempt.time_left = None
-    state.arm(mark.linger_until, "attempt", mark.task_id)
+    if attempt.status is not AttemptStatus.STOPPING:
+        attempt.linger_until = mark.linger_until
+        state.arm(mark.linger_until, "attempt", mark.task_id)
 
 
 def attempt_ended(state: RunState, event: e.AttemptEnded, now: Instant) -> None:

@@ -77,6 +77,7 @@ def waves(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
     for task, required in needs.items():
         for needed in set(required):
             dependents[needed].append(task)
+    order = {task: index for index, task in enumerate(needs)}
     layers: list[list[str]] = []
     layer = [task for task, count in left.items() if count == 0]
     while layer:
@@ -87,6 +88,5 @@ def waves(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
                 left[dependent] -= 1
                 if left[dependent] == 0:
                     freed.append(dependent)
-        order = {task: index for index, task in enumerate(needs)}
         layer = sorted(freed, key=order.__getitem__)
     return layers

@@ -64,7 +64,7 @@ class AskService:
 
     async def _watch_asks(self, request: pb.WatchAsksRequest, context: Context) -> None:
         which = ask_filter(request.filter)
-        resource = Resource[Ask](
+        resource: Resource[Ask] = Resource(
             list=partial(self._reads.list_asks, which),
             get=self._reads.get_ask,
             matches=partial(matches_ask, which=which),

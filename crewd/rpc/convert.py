@@ -100,8 +100,13 @@ def _run_result(row: m.Result | None, texts: int) -> run_pb2.RunResult | None:
     return run_pb2.RunResult(text=text, truncated=row.truncated or text is not row.text)
 
 
-def task(row: m.Task, *, project_root: str = "", texts: int = WHOLE) -> task_pb2.Task:
-    """Return the task without its attempts; `texts` bounds its prompt and its command each."""
+def task(
+    row: m.Task, *, project_root: str = "", texts: int = WHOLE, listed: int | None = None
+) -> task_pb2.Task:
+    """Return the task without its attempts.
+
+    `texts` bounds its prompt and its command each, `listed` how many dependencies it names.
+    """
     spec = row.spec
     message = task_pb2.Task(
         id=row.id,
@@ -113,7 +118,7 @@ def task(row: m.Task, *, project_root: str = "", texts: int = WHOLE) -> task_pb2
         status=enums.TASK_STATUS[row.status],
         status_reason=row.status_reason,
         status_message=row.status_message,
-        depends_on=spec.depends_on,
+        depends_on=spec.depends_on if listed is None else spec.depends_on[:listed],
         prompt=cut(spec.prompt, texts),
         command=cut_all(spec.command, texts),
         attempt=row.attempt,

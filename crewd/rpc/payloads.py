@@ -21,6 +21,9 @@ LONG: Final = 16 * KIB
 LISTED: Final = 100
 """The most ids or processes that an event lists."""
 
+DEPENDENCIES: Final = 1000
+"""The most dependencies that the event of a task names; the task itself has them all."""
+
 Fill = Callable[[Event, Any, int], None]
 
 _CAUSES: Final[Mapping[str, task_event_pb2.TasksAddedCause.ValueType]] = {
@@ -92,15 +95,15 @@ def _run_deleted(to: Event, event: e.RunDeleted, _texts: int) -> None:
 def _tasks_added(to: Event, event: e.TasksAdded, texts: int) -> None:
     payload = to.tasks_added
     payload.cause = _CAUSES.get(event.cause, task_event_pb2.TASKS_ADDED_CAUSE_UNSPECIFIED)
+    listed = DEPENDENCIES * texts // LONG
     for row in event.tasks:
-        message = convert.task(row, texts=min(texts, convert.BRIEF))
+        message = convert.task(row, texts=min(texts, convert.BRIEF), listed=listed)
         if texts < LONG:
             _shorten(message, texts)
         payload.tasks.append(message)
 
 
 def _shorten(message: task_pb2.Task, texts: int) -> None:
-    del message.depends_on[LISTED * texts // LONG :]
     message.title = cut(message.title, texts)
     message.role = cut(message.role, texts)
     message.phase = cut(message.phase, texts)

@@ -45,7 +45,7 @@ class RunStreams:
 
     async def _watch_runs(self, request: pb.WatchRunsRequest, context: Context) -> None:
         which = run_filter(request.filter)
-        resource = Resource[Run](
+        resource: Resource[Run] = Resource(
             list=partial(self._wiring.reads.list_runs, which),
             get=self._wiring.reads.get_run,
             matches=partial(matches_run, which=which),

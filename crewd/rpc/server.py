@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 from typing import Any, Final, cast
+from urllib.parse import quote
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -83,7 +84,7 @@ def _bind(server: grpc.aio.Server, socket: Path) -> None:
         raise SocketError(f"{socket.parent} must belong to you alone: chmod 700 {socket.parent}")
     before = os.umask(~_PRIVATE_SOCKET & 0o777)
     try:
-        server.add_insecure_port(f"unix:{socket}")
+        server.add_insecure_port(f"unix:{quote(str(socket))}")
     except RuntimeError as error:
         raise SocketError(f"{socket} cannot be bound: {error}") from error
     finally:

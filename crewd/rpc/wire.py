@@ -48,9 +48,9 @@ def size_of(text: str) -> int:
 
 def cut(text: str, limit: int) -> str:
     """Return at most `limit` bytes of it, never part of a character."""
-    if len(text) * _UTF8_MOST <= limit or size_of(text) <= limit:
+    if len(text) * _UTF8_MOST <= limit or (len(text) <= limit and size_of(text) <= limit):
         return text
-    return text.encode()[:limit].decode(errors="ignore")
+    return text[:limit].encode()[:limit].decode(errors="ignore")
 
 
 def cut_all(texts: Sequence[str], limit: int) -> list[str]:
@@ -60,7 +60,7 @@ def cut_all(texts: Sequence[str], limit: int) -> list[str]:
         if limit <= 0:
             break
         kept.append(cut(text, limit))
-        limit -= size_of(text)
+        limit -= size_of(kept[-1])
     return kept
 
 

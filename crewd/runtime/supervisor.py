@@ -88,6 +88,8 @@ class Supervisor:
         self._requests = Requests(parts.reads)
         self._snapshot: host.HostSnapshot | None = None
         self._recovering = True
+        self._held: list[host.News] | None = []
+        """News that came before the runs they are about were opened."""
         self._idle = asyncio.Event()
         clock = Clock()
         self._slots = Slots(parts.max_workers, self._nudge)
@@ -173,10 +175,16 @@ class Supervisor:
                 continue
             actor = self._add(state)
             actor.tell(GoOn())
+        held, self._held = self._held or [], None
+        for news in held:
+            self.heard(news)
         return len(loaded)
 
     def heard(self, news: host.News) -> None:
-        """Take the host link's news."""
+        """Take the host link's news. A job is judged only once all open runs are known."""
+        if self._held is not None:
+            self._held.append(news)
+            return
         match news:
             case host.HostUp(snapshot=snapshot):
                 self._host_up(snapshot)

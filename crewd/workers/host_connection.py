@@ -12,8 +12,6 @@ import msgspec
 
 from crewd.workers.host_wire import Line, decode, encode
 
-SILENCE_SECONDS = 5.0
-
 _CREDENTIALS = struct.Struct("3i")
 
 OnReply = Callable[[Line], None]
@@ -22,13 +20,17 @@ OnReply = Callable[[Line], None]
 class HostConnection(asyncio.Protocol):
     """Sends what was asked for in one loop turn with one write.
 
-    `on_silence` is called when something was asked and nothing at all has come for five seconds.
+    `on_silence` is called when something was asked and nothing at all has come for `patience`
+    seconds.
     """
 
-    def __init__(self, on_news: Callable[[Line], None], on_silence: Callable[[], None]) -> None:
+    def __init__(
+        self, on_news: Callable[[Line], None], on_silence: Callable[[], None], *, patience: float
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_news = on_news
         self._on_silence = on_silence
+        self._patience = patience
         self._transport: asyncio.Transport | None = None
         self._received = b""
         self._unsent: list[bytes] = []
@@ -49,7 +51,7 @@ class HostConnection(asyncio.Protocol):
         self.send(message)
         if self._waiting_since is None:
             self._waiting_since = self._loop.time()
-            self._watch(SILENCE_SECONDS)
+            self._watch(self._patience)
 
     def send(self, message: dict[str, object]) -> None:
         """Say what has no reply."""
@@ -89,7 +91,7 @@ class HostConnection(asyncio.Protocol):
         self._waiting_since = None
         if self._pending:
             self._waiting_since = self._loop.time()
-            self._watch(SILENCE_SECONDS)
+            self._watch(self._patience)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end("the host closed the connection" if exc is None else str(exc))
@@ -118,7 +120,7 @@ class HostConnection(asyncio.Protocol):
         self._watchdog = None
         if self._waiting_since is None or self.ended.done():
             return
-        left = self._waiting_since + SILENCE_SECONDS - self._loop.time()
+        left = self._waiting_since + self._patience - self._loop.time()
         if left > 0:
             self._watch(left)
         else:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 from crewd.host.protocol import FEATURES, PROTOCOL, VERSION, HostPaths, secret
-from crewd.workers.host_connection import SILENCE_SECONDS, HostConnection
+from crewd.workers.host_connection import HostConnection
 from crewd.workers.host_news import (
     DiskFull,
     DiskOk,
@@ -55,6 +56,7 @@ __all__ = [
     "LostSeen",
     "News",
     "Output",
+    "Patience",
     "SpoolReader",
     "StartJob",
     "StartRefused",
@@ -65,11 +67,21 @@ __all__ = [
     "Written",
 ]
 
-_PING_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS = 0.01
 _LONGEST_PAUSE_SECONDS = 1.0
 _SUPERSEDED_PAUSE_SECONDS = 5.0
 _STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long the host may take to answer, and how often it is asked while jobs are live."""
+
+    answer: timedelta = timedelta(seconds=5)
+    ping: timedelta = timedelta(seconds=15)
+
+
+_PATIENCE = Patience()
 
 
 class HostGoneError(ConnectionError):
@@ -92,11 +104,13 @@ class HostLink:
         daemon_epoch: str,
         on_news: Callable[[News], None],
         spawn: bool,
+        patience: Patience = _PATIENCE,
     ) -> None:
         self._paths = HostPaths(state_dir)
         self._daemon_epoch = daemon_epoch
         self._on_news = on_news
         self._starter = HostStarter(self._paths) if spawn else None
+        self._patience = patience
         self._connection: HostConnection | None = None
         self._up = False
         self._pause = _FIRST_PAUSE_SECONDS
@@ -174,7 +188,10 @@ class HostLink:
 
     async def _connect(self) -> HostConnection:
         _, connection = await asyncio.get_running_loop().create_unix_connection(
-            lambda: HostConnection(self._hear, self._silent), str(self._paths.socket)
+            lambda: HostConnection(
+                self._hear, self._silent, patience=self._patience.answer.total_seconds()
+            ),
+            str(self._paths.socket),
         )
         self._connection = connection
         connection.before_flush = self._send_consumed
@@ -242,7 +259,7 @@ class HostLink:
         reason = f"no host answers at {self._paths.socket}: {error.strerror}"
         if self._starter is not None:
             reason = self._starter.keep_one_starting() or reason
-        waits = now - since < SILENCE_SECONDS
+        waits = now - since < self._patience.answer.total_seconds()
         self._say(HostStatus.STARTING if waits else HostStatus.UNREACHABLE, reason)
 
     def _down(self, reason: str) -> None:
@@ -308,7 +325,8 @@ class HostLink:
 
     def _keep_pinging(self) -> None:
         if self._pinging is None and self._live:
-            self._pinging = asyncio.get_running_loop().call_later(_PING_SECONDS, self._ping)
+            seconds = self._patience.ping.total_seconds()
+            self._pinging = asyncio.get_running_loop().call_later(seconds, self._ping)
 
     def _ping(self) -> None:
         self._pinging = None

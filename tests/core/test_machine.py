@@ -16,7 +16,7 @@ from crewd.core.apply import apply
 from crewd.core.effects import Decision
 from crewd.core.events import Event
 from crewd.core.marks import Mark, OutboxQueued
-from crewd.core.model import Answer, AskStatus, OutboxKind, Survivor, TaskStatus, Usage
+from crewd.core.model import Answer, AskStatus, OutboxKind, Survivor, Usage
 from crewd.core.reports import AskWithdrawn, Hello, Message, ProgressMade, Report, SteerSeen, Used
 from crewd.core.spec import (
     Adapter,
@@ -42,11 +42,19 @@ from tests.support.builders import (
     a_task,
     an_empty_state,
 )
-from tests.support.driver import Crash, Driver
+from tests.support.driver import Before, Crash, Driver
 from tests.support.fake_host import Job, Key
-from tests.support.rows import Rows, a_copy
+from tests.support.rows import Rows
 
 LISTENING = Hello(capabilities=checks.CAN_STEER)
+TROUBLE = (
+    "crash before the commit",
+    "crash after the commit",
+    "crash",
+    "lose the host",
+    "lose the connection",
+)
+WISHES = (*("retry", "resume", "steer", "cancel task", *s.Resolution) * 2, "cancel", "force")
 REFS = st.sampled_from(["q1", "q2"])
 INDEX = st.integers(0, 30)
 
@@ -96,9 +104,6 @@ class RunMachine(RuleBasedStateMachine):
         self.patches.setattr(advance, "SLICE", 2)
         self.patches.setattr(due, "SLICE", 2)
         self.driver = Driver(self.observe)
-        self.before: dict[str, TaskStatus] = {}
-        self.was_requeueing = False
-        self.told_answers: set[tuple[str, int, str]] = set()
         self.stimuli = 0
         self.count = 0
 
@@ -133,6 +138,7 @@ class RunMachine(RuleBasedStateMachine):
         for _ in range(5):
             if driver.continues:
                 driver.tell(s.GoOn())
+        driver.tell(s.Resume(actor=OPERATOR))
         driver.tell(s.Capacity(slots))
         for key in list(driver.host.queue):
             self.launch_one(key)
@@ -148,30 +154,26 @@ class RunMachine(RuleBasedStateMachine):
     def pass_time(self, span: int) -> None:
         self.driver.pass_time(seconds(span))
 
-    @precondition(lambda self: self.driver.crash is None)
-    @rule(committed=st.booleans(), performed=st.integers(0, 3))
-    def crash_soon(self, performed: int, *, committed: bool) -> None:
-        self.driver.crash = Crash(committed=committed, performed=performed)
-
-    @precondition(lambda self: not self.driver.connected)
-    @rule(recovery=st.booleans())
-    def connect(self, *, recovery: bool) -> None:
-        self.driver.connect(recovery=recovery)
-
-    @precondition(lambda self: self.driver.connected)
-    @rule()
-    def disconnect(self) -> None:
-        self.driver.disconnect()
+    @rule(trouble=st.sampled_from(TROUBLE), performed=st.integers(0, 3))
+    def break_something(self, trouble: str, performed: int) -> None:
+        driver = self.driver
+        match trouble:
+            case "crash before the commit":
+                driver.crash = Crash(committed=False, performed=0)
+            case "crash after the commit":
+                driver.crash = Crash(committed=True, performed=performed)
+            case "crash":
+                driver.restart()
+            case "lose the host":
+                driver.host.die()
+                if driver.connected:
+                    driver.disconnect()
+            case _ if driver.connected:
+                driver.disconnect()
+            case _:
+                driver.connect(recovery=performed == 0)
 
     # The host and its workers
-
-    @rule(roll=INDEX)
-    def host_dies(self, roll: int) -> None:
-        if roll % 3 != 1:
-            return
-        self.driver.host.die()
-        if self.driver.connected:
-            self.driver.disconnect()
 
     @precondition(lambda self: self.driver.news)
     @rule()
@@ -197,9 +199,16 @@ class RunMachine(RuleBasedStateMachine):
         self.driver.news.append(s.WorkerStarted(task_id=key[0], attempt=key[1], pid=job.pid))
 
     @precondition(lambda self: self.driver.host.jobs)
-    @rule(index=INDEX, kind=st.sampled_from(["hello", "text", "step", "use", "ask", "ask", "drop"]),
-          ref=REFS)
+    @rule(index=INDEX, kind=st.sampled_from(["hello", "text", "step", "use", "drop"]), ref=REFS)
     def speak(self, index: int, kind: str, ref: str) -> None:
+        self.say(index, kind, ref)
+
+    @precondition(lambda self: self.driver.host.jobs)
+    @rule(index=INDEX, ref=REFS)
+    def ask(self, index: int, ref: str) -> None:
+        self.say(index, "ask", ref)
+
+    def say(self, index: int, kind: str, ref: str) -> None:
         key, job = self.pick(index)
         if job.listens and not job.handed_in:
             job.said.append(tuple(self.line(job, kind, ref)))
@@ -226,45 +235,35 @@ class RunMachine(RuleBasedStateMachine):
         self.driver.host.end(key, code, survivors=survivors)
         if self.driver.connected:
             self.driver.news.append(self.driver.host.exits[key].stimulus)
+            self.driver.hear()
 
     @precondition(lambda self: self.driver.connected and self.driver.host.jobs)
     @rule(index=INDEX)
     def take_messages(self, index: int) -> None:
         (task, number), job = self.pick(index)
         self.driver.tell(s.OutboxRoom(task_id=task, attempt=number))
-        self.driver.news.append(
-            s.OutboxAccepted(task_id=task, attempt=number, seq=job.stdin_seq)
-        )
+        self.driver.news.append(s.OutboxAccepted(task_id=task, attempt=number, seq=job.stdin_seq))
 
     # People
 
-    @rule(roll=INDEX, force=st.booleans())
-    def cancel(self, roll: int, *, force: bool) -> None:
-        if roll % 4 == 1:
-            self.driver.tell(s.Cancel(reason="enough", actor=OPERATOR, force=force))
-
-    @rule(index=INDEX)
-    def cancel_task(self, index: int) -> None:
-        if index % 2:
-            return
-        task_ids = (self.task_id(index),)
-        self.driver.tell(s.CancelTasks(task_ids=task_ids, reason="no", actor=OPERATOR))
-
-    @rule()
-    def resume(self) -> None:
-        self.driver.tell(s.Resume(actor=OPERATOR))
-
-    @rule(index=INDEX)
-    def retry(self, index: int) -> None:
-        self.driver.tell(s.Retry(actor=OPERATOR, task_ids=(self.task_id(index),)))
-
-    @rule(index=INDEX, resolution=st.sampled_from(s.Resolution))
-    def resolve(self, index: int, resolution: s.Resolution) -> None:
-        self.driver.tell(
-            s.Resolve(
-                task_id=self.task_id(index), resolution=resolution, note="", actor=OPERATOR
+    @rule(wish=st.sampled_from(WISHES), index=INDEX)
+    def wish(self, wish: str, index: int) -> None:
+        self.count += 1
+        by, task_id = OPERATOR, self.task_id(index)
+        steer_id = f"steer_{self.count}"
+        wishes: dict[str, s.Command] = {
+            "cancel": s.Cancel(reason="enough", actor=by),
+            "force": s.Cancel(reason="now", actor=by, force=True),
+            "cancel task": s.CancelTasks(task_ids=(task_id,), reason="no", actor=by),
+            "resume": s.Resume(actor=by),
+            "retry": s.Retry(actor=by, task_ids=(task_id,)),
+            "steer": s.Steer(task_id=task_id, steer_id=steer_id, text="mind", actor=by),
+        }
+        for resolution in s.Resolution:
+            wishes[resolution] = s.Resolve(
+                task_id=task_id, resolution=resolution, note="", actor=by
             )
-        )
+        self.driver.tell(wishes[wish])
 
     @precondition(lambda self: self.state.run.open_ask_count)
     @rule(index=INDEX, decline=st.booleans())
@@ -279,23 +278,14 @@ class RunMachine(RuleBasedStateMachine):
         if self.state.asks[ask_id].status is not AskStatus.OPEN:
             assert not self.driver.tell(again), "answered twice"
 
-    @rule(index=INDEX)
-    def steer(self, index: int) -> None:
-        self.count += 1
-        task_id = self.task_id(index)
-        self.driver.tell(
-            s.Steer(task_id=task_id, steer_id=f"steer_{self.count}", text="mind", actor=OPERATOR)
-        )
-
     # What is always true
 
-    def observe(self, stimulus: s.Stimulus, decision: Decision) -> None:
+    def observe(self, before: Before, _stimulus: s.Stimulus, decision: Decision) -> None:
         state = self.state
         self.stimuli += 1
         checks.check_needs(state, decision)
-        checks.check_left_alone(
-            self.before, state, stimulus, requeueing=self.was_requeueing
-        )
+        if not before.reopening:
+            checks.check_left_alone(before.statuses, state)
         assert len(decision.events) <= 6 + 5 * len(state.tasks), "too much is told of one thing"
         for fact, _ in self.driver.facts:
             if isinstance(fact, OutboxQueued) and fact.row.kind is OutboxKind.ANSWER:
@@ -324,8 +314,6 @@ class RunMachine(RuleBasedStateMachine):
         if not driver.continues:
             checks.check_end(state)
         checks.check_indexes(state, driver.rows.load(), driver.now)
-        self.before = {task.id: task.status for task in state.tasks.values()}
-        self.was_requeueing = bool(state.run.requeueing)
 
     def teardown(self) -> None:
         try:

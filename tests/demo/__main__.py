@@ -24,6 +24,7 @@ PROJECT: Final = Path(__file__).parent / "project"
 BIN: Final = Path(sys.executable).parent
 SECONDS: Final = 60.0
 RUN_FAILED: Final = 1
+BEATS: Final = 60
 
 INTRODUCTION: Final = """\
 crewd demo: a run of eleven steps in the git repository {repository}
@@ -76,15 +77,17 @@ def show(repository: Path) -> int:
     how = "answer it at the prompt" if at_terminal else "no terminal here, so the demo answers it"
     print(INTRODUCTION.format(repository=repository, how=how), flush=True)
     run_id = call("crew", "run", "--file", "run.yaml", "--detach", cwd=repository).strip()
-    helpers = [threading.Thread(target=kill_the_daemon, args=[run_id])]
-    if not at_terminal:
-        helpers.append(threading.Thread(target=answer_the_question, args=[run_id]))
-    for helper in helpers:
-        helper.start()
+    helper = threading.Thread(target=interfere, args=[run_id, not at_terminal])
+    helper.start()
     code = subprocess.run([BIN / "crew", "watch", run_id], cwd=repository, check=False).returncode
-    for helper in helpers:
-        helper.join()
+    helper.join()
     return verdict(run_id, code, repository)
+
+
+def interfere(run_id: str, answer: bool) -> None:  # noqa: FBT001 - a thread's argument
+    kill_the_daemon(run_id)
+    if answer:
+        answer_the_question(run_id)
 
 
 def kill_the_daemon(run_id: str) -> None:
@@ -116,7 +119,7 @@ def verdict(run_id: str, code: int, repository: Path) -> int:
             t["status"] == "completed" for t in tasks.values() if t["id"] not in {"links", "site"}
         ),
         "soak ran once, across the kill, with all its output": tasks["soak"]["attempt"] == 1
-        and soak == [f"beat {beat} of 40" for beat in range(1, 41)],
+        and soak == [f"beat {beat} of {BEATS}" for beat in range(1, BEATS + 1)],
         f"the answer reached the worker: version {version} is committed": tasks["tag"]["status"]
         == "completed"
         and version != "1.2.3",

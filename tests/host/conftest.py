@@ -16,6 +16,21 @@ def host(tmp_path: Path) -> Iterator[HostUnderTest]:
     host.end()
 
 
+@pytest.fixture(scope="session")
+def lasting_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostUnderTest]:
+    """One started host for all tests that leave nothing in it."""
+    host = HostUnderTest(tmp_path_factory.mktemp("lasting") / "state")
+    host.start("--idle-exit", "600")
+    yield host
+    host.end()
+
+
+@pytest.fixture
+def asker(lasting_host: HostUnderTest) -> Controller:
+    """A controller of the lasting host."""
+    return lasting_host.controller()
+
+
 @pytest.fixture
 def controller(host: HostUnderTest) -> Controller:
     """The controller of a started host."""

@@ -15,10 +15,9 @@ def test_hello_tells_who_the_host_is(host: HostUnderTest, controller: Controller
     assert {"version", "epoch", "boot_id", "jobs", "exits", "lost", "strays"} <= answer.keys()
 
 
-def test_who_does_not_know_the_key_is_turned_away(host: HostUnderTest) -> None:
-    host.start()
-    for key in ("", "wrong", host.paths.key.read_text()[:-1] + "x", "\ud800"):
-        stranger = host.stranger()
+def test_who_does_not_know_the_key_is_turned_away(lasting_host: HostUnderTest) -> None:
+    for key in ("", "wrong", lasting_host.paths.key.read_text()[:-1] + "x", "\ud800"):
+        stranger = lasting_host.stranger()
         assert stranger.refusal("hello", key=key) == "unauthenticated"
         assert stranger.hangs_up()
 
@@ -60,7 +59,8 @@ def test_a_controller_that_comes_back_finds_jobs_offsets_and_exits(
     controller.close()
 
     later = host.controller()
-    later.wait_exit("run/ending/1") if not later.ask("list")["exits"] else None
+    if not later.ask("list")["exits"]:
+        later.wait_exit("run/ending/1")
     found = later.ask("list")
 
     (job,), (seen,) = found["jobs"], found["exits"]
@@ -91,15 +91,15 @@ def test_starts_that_wait_are_dropped_with_their_controller(
     "raw", [b"{\n", b"[]\n", b"\xff\n", b"\n", b"[" * 100_000 + b"\n", b'{"id": 1e999}\n']
 )
 def test_what_is_no_request_costs_only_its_sender(
-    host: HostUnderTest, controller: Controller, raw: bytes
+    lasting_host: HostUnderTest, asker: Controller, raw: bytes
 ) -> None:
-    stranger = host.stranger()
+    stranger = lasting_host.stranger()
 
     stranger.send_raw(raw)
 
     assert stranger.receive()["ok"] is False
     assert stranger.hangs_up()
-    assert controller.ask("ping")["ok"]
+    assert asker.ask("ping")["ok"]
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_what_is_no_request_costs_only_its_sender(
     ],
 )
 def test_a_bad_request_is_refused_by_name(
-    controller: Controller, verb: str, fields: dict[str, object], kind: str
+    asker: Controller, verb: str, fields: dict[str, object], kind: str
 ) -> None:
-    assert controller.refusal(verb, **fields) == kind
-    assert controller.ask("ping")["ok"]
+    assert asker.refusal(verb, **fields) == kind
+    assert asker.ask("ping")["ok"]
 
 
 def test_a_controller_that_does_not_read_is_not_waited_for(

@@ -32,7 +32,7 @@ def test_whoever_asks_for_a_secret_gets_the_same(tmp_path: Path) -> None:
     path = tmp_path / "key"
 
     with ThreadPoolExecutor(8) as threads:
-        found = set(threads.map(lambda _: secret(path), range(32)))
+        found = set(threads.map(secret, [path] * 32))
 
     assert found == {path.read_text()}
     assert path.stat().st_mode & 0o777 == 0o600

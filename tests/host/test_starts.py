@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.driver import Controller, HostUnderTest
+from tests.host.driver import Controller, HostUnderTest, Message
 
 JOB = "run/task/1"
 
@@ -32,11 +32,11 @@ def test_a_start_of_an_ended_job_starts_nothing_until_it_is_forgotten(
     assert controller.start(JOB, "/bin/true")["pid"] != first
 
 
-def test_a_start_meant_for_another_epoch_is_refused(controller: Controller) -> None:
-    order = controller.order(JOB, "/bin/true", epoch="another")
+def test_a_start_meant_for_another_epoch_is_refused(asker: Controller) -> None:
+    order = asker.order(JOB, "/bin/true", epoch="another")
 
-    assert controller.refusal("start", **order) == "epoch"
-    assert controller.ask("list")["jobs"] == []
+    assert asker.refusal("start", **order) == "epoch"
+    assert asker.ask("list")["jobs"] == []
 
 
 @pytest.mark.parametrize(
@@ -53,30 +53,28 @@ def test_a_start_meant_for_another_epoch_is_refused(controller: Controller) -> N
         ("/bin/true", "tmp", "bad_request"),
     ],
 )
-def test_a_refused_start_says_why(
-    controller: Controller, program: str, cwd: str, kind: str
-) -> None:
-    order = controller.order(JOB, program, cwd=cwd)
+def test_a_refused_start_says_why(asker: Controller, program: str, cwd: str, kind: str) -> None:
+    order = asker.order(JOB, program, cwd=cwd)
 
-    assert controller.refusal("start", **order) == kind
-    assert controller.start(JOB, "/bin/true")["ok"]
+    assert asker.refusal("start", **order) == kind
+    assert asker.ask("ping")["ok"]
 
 
 def test_a_script_without_its_interpreter_is_named_as_such(
-    controller: Controller, tmp_path: Path
+    asker: Controller, tmp_path: Path
 ) -> None:
     script = tmp_path / "script"
     script.write_text("#!/no/such/interpreter\n")
     script.chmod(0o700)
 
-    answer = controller.start(JOB, str(script))
+    answer = asker.start(JOB, str(script))
 
     assert answer["error"]["kind"] == "executable_missing"
     assert "interpreter" in answer["error"]["message"]
 
 
-def test_arguments_that_no_kernel_takes_are_refused(controller: Controller) -> None:
-    answer = controller.start(JOB, "/bin/true", "x" * (4 << 20))
+def test_arguments_that_no_kernel_takes_are_refused(asker: Controller) -> None:
+    answer = asker.start(JOB, "/bin/true", "x" * (4 << 20))
 
     assert (answer["error"]["kind"], answer["error"]["errno"]) == ("spawn", "E2BIG")
 
@@ -84,8 +82,8 @@ def test_arguments_that_no_kernel_takes_are_refused(controller: Controller) -> N
 @pytest.mark.parametrize(
     "job", ["", "run", "run/task", "run//1", "a/b/\n", "a/b/\ud800", "a/b/" + 600 * "c"]
 )
-def test_a_job_key_has_three_printable_parts(controller: Controller, job: str) -> None:
-    assert controller.refusal("start", **controller.order(job, "/bin/true")) == "bad_request"
+def test_a_job_key_has_three_printable_parts(asker: Controller, job: str) -> None:
+    assert asker.refusal("start", **asker.order(job, "/bin/true")) == "bad_request"
 
 
 def test_an_exit_tells_the_code(controller: Controller) -> None:
@@ -157,8 +155,8 @@ def test_a_stop_takes_a_start_out_of_the_queue(controller: Controller) -> None:
     assert (seen["never_started"], seen["stopped"], seen["exit_code"]) == (True, True, None)
 
 
-def _replies(controller: Controller, count: int) -> list[dict[str, object]]:
-    replies: list[dict[str, object]] = []
+def _replies(controller: Controller, count: int) -> list[Message]:
+    replies: list[Message] = []
     while len(replies) < count:
         message = controller.receive()
         (controller.news if "news" in message else replies).append(message)

@@ -96,10 +96,13 @@ def test_an_event_reads_as_it_always_did() -> None:
         proof="exit",
         survivors=(m.Survivor(9, "sleep"),),
     )
-    recorded = e.Recorded(ended, AT, m.DAEMON, 5)
-    golden = "084d1005220572756e5f61"
+    recorded = e.Recorded(ended, AT, m.DAEMON, 5, None, m.TaskStatus.RUNNING)
     _, data = encode_event(recorded, RunState(RUN), 77)
-    assert data.hex().startswith(golden[:8])
+    assert data.hex() == (
+        "084d10051a0b0880c3bbc206108094ef3a220572756e5f612a017430023a0d617474656d70745f656e646564"
+        "5002d2022d080210011a12657869746564207769746820636f6465203720"
+        "07380c4a0465786974520908091205736c6565704209080412056372657764"
+    )
     told = Event.FromString(data).attempt_ended
     assert (told.outcome, told.cause, told.exit_code, told.signal) == (2, 1, 7, 0)
     assert (told.survivors[0].pid, told.proof, told.HasField("usage")) == (9, "exit", False)

@@ -3,9 +3,9 @@ from __future__ import annotations
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2
-from tests.rpc.world import AUTH, PATIENCE, TOKEN, World, refused
 
 from crewd.v1 import daemon_service_pb2, run_service_pb2, run_stream_pb2
+from tests.rpc.world import AUTH, PATIENCE, TOKEN, World, refused
 
 INFO = daemon_service_pb2.GetServerInfoRequest()
 
@@ -37,7 +37,7 @@ async def test_reflection_needs_the_token_and_health_does_not(world: World) -> N
         response_deserializer=health_pb2.HealthCheckResponse.FromString,
     )
     healthy = await check(health_pb2.HealthCheckRequest(service="crewd.v1.RunService"))
-    reflect = channel.stream_stream(
+    reflect: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(
         "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
     )
     call = reflect(timeout=PATIENCE)

@@ -15,10 +15,12 @@ from google.rpc import (  # pyright: ignore[reportMissingTypeStubs]
     status_pb2,
 )
 
+from crewd.core.apply import apply
 from crewd.core.decide import decide
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import CHATTER, Event, Recorded
-from crewd.core.model import DAEMON, Actor, ActorKind, Run
+from crewd.core.marks import Mark
+from crewd.core.model import DAEMON, Actor, ActorKind, Ask, AskOption, Run
 from crewd.core.spec import RunSpec, TaskSpec
 from crewd.core.state import RunState
 from crewd.core.stimuli import Command, Create
@@ -97,6 +99,12 @@ class ScriptedSupervisor:
             turn.tell(event)
         return await self._append(state, turn.decision().events)
 
+    async def note(self, run_id: str, mark: Mark) -> None:
+        """Have rows of the run change without an event."""
+        state = self.states[run_id]
+        apply(state, mark, self._tick())
+        await self._append(state, ())
+
     async def _carry_out(
         self, state: RunState, command: Command, request: RequestKey | None, render: Render
     ) -> bytes:
@@ -122,10 +130,8 @@ class ScriptedSupervisor:
                     data=data,
                 )
             )
-        last = first + len(events) - 1
-        await self._log.append(
-            state.run.id, entries, state.take_changes(last), requests
-        )
+        last = first + len(events) - 1 if events else state.run.last_sequence
+        await self._log.append(state.run.id, entries, state.take_changes(last), requests)
         return last
 
     def _tick(self) -> Instant:
@@ -136,6 +142,20 @@ class ScriptedSupervisor:
 def _request(key: RequestKey, response: bytes, now: Instant) -> Request:
     return Request(
         id=key.id, run_id="", method=key.method, digest=key.digest, response=response, time=now
+    )
+
+
+def an_ask(ask_id: str, run_id: str) -> Ask:
+    """Return a question of the task `build`, answered by a choice or by words."""
+    options = (AskOption(id="a", label="left"), AskOption(id="b", label="right"))
+    return Ask(
+        id=ask_id,
+        run_id=run_id,
+        task_id="build",
+        attempt=1,
+        question="which?",
+        options=options,
+        create_time=BEGIN,
     )
 
 
@@ -200,7 +220,7 @@ class Refused:
 
     @property
     def reason(self) -> str:
-        return self.info.reason
+        return str(self.info.reason)
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -225,6 +245,7 @@ async def refused(call: Awaitable[object]) -> Refused:
 
 def refusal_of(error: grpc.aio.AioRpcError) -> Refused:
     details = dict(error.trailing_metadata())[DETAILS_KEY]
+    assert isinstance(details, bytes)
     status = status_pb2.Status.FromString(details)
     info = error_details_pb2.ErrorInfo()
     assert status.details[0].Unpack(info)

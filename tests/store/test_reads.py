@@ -190,7 +190,8 @@ async def test_open_questions_come_first_then_the_newest(store: Store) -> None:
     assert await store.reads.counts() == (1, 2)
 
 
-async def test_a_run_is_loaded_with_what_can_still_matter(store: Store) -> None:
+def a_waiting_task() -> Changes:
+    """Build a run with one settled task, and one at its second attempt that asks."""
     tasks = [a_task(0), a_task(1, status=TaskStatus.COMPLETED)]
     tasks[0].attempt = 2
     attempts = [an_attempt(1), an_attempt(2), an_attempt(1, "t1")]
@@ -202,7 +203,7 @@ async def test_a_run_is_loaded_with_what_can_still_matter(store: Store) -> None:
         Outbox(run_id="run_a", task_id="t0", attempt=2, seq=n, kind=OutboxKind.STEER, body="{}")
         for n in (1, 2, 3)
     ]
-    changes = Changes(
+    return Changes(
         run=a_run(),
         run_is_new=True,
         added_tasks=tasks,
@@ -211,18 +212,30 @@ async def test_a_run_is_loaded_with_what_can_still_matter(store: Store) -> None:
         outbox=outbox,
         outbox_taken=[("t0", 2, 2)],
     )
+
+
+async def test_a_run_is_loaded_with_what_can_still_matter(store: Store) -> None:
+    changes = a_waiting_task()
     await store.log.append("run_a", [], changes)
-    await store.add(a_run("run_done", RunStatus.COMPLETED))
 
     loaded = await store.reads.load("run_a")
     assert loaded is not None
-    assert (loaded.run, loaded.tasks) == (a_run(), tasks)
-    assert loaded.attempts == [attempts[1]]
+    assert loaded.run == a_run()
+    assert loaded.tasks == changes.added_tasks
+    assert loaded.attempts == [changes.added_attempts[1]]
     assert sorted(ask.id for ask in loaded.asks) == ["ask_answered", "ask_open"]
-    assert loaded.outbox == outbox[2:]
-    assert await store.reads.load_open() == [loaded]
-    assert await store.reads.open_runs() == ["run_a"]
-    assert await store.reads.load("run_b") is None
+    assert loaded.outbox == changes.outbox[2:]
+
+
+async def test_runs_that_are_not_finished_are_loaded_together(store: Store) -> None:
+    await store.log.append("run_a", [], a_waiting_task())
+    await store.add(a_run("run_done", RunStatus.COMPLETED))
+    await store.add(a_run("run_b", RunStatus.BLOCKED, created=2), tasks=[a_task(0, "run_b")])
+
+    assert await store.reads.open_runs() == ["run_a", "run_b"]
+    loaded = await store.reads.load_open()
+    assert loaded == [await store.reads.load("run_a"), await store.reads.load("run_b")]
+    assert await store.reads.load("run_c") is None
 
 
 async def test_ids_are_found_by_prefix(store: Store) -> None:

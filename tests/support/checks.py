@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from crewd.core import stimuli as s
 from crewd.core.effects import Decision
 from crewd.core.events import AttemptStarting
 from crewd.core.model import AskStatus, AttemptStatus, Capabilities, Outbox, RunStatus, TaskStatus
@@ -15,7 +14,6 @@ from crewd.core.units import Instant
 from tests.support.rows import Rows
 
 CAN_STEER = Capabilities(can_ask=True, can_steer=True)
-REOPENING = (s.Resume, s.Retry, s.Resolve)
 
 
 def check_progress(state: RunState, *, continues: bool) -> None:
@@ -60,12 +58,8 @@ def check_needs(state: RunState, decision: Decision) -> None:
         assert state.in_use <= state.run.spec.limits.max_concurrent_workers
 
 
-def check_left_alone(
-    before: dict[str, TaskStatus], state: RunState, stimulus: s.Stimulus, *, requeueing: bool
-) -> None:
+def check_left_alone(before: Mapping[str, TaskStatus], state: RunState) -> None:
     """A task that has ended changes only when a person reopens it."""
-    if requeueing or isinstance(stimulus, REOPENING):
-        return
     for task_id, status in before.items():
         if status in TASK_TERMINAL:
             assert state.tasks[task_id].status is status, task_id

@@ -15,6 +15,7 @@ from crewd.core.effects import Continue, Decision
 from crewd.core.errors import CrewdError
 from crewd.core.events import Event, Recorded
 from crewd.core.marks import Mark
+from crewd.core.model import TaskStatus
 from crewd.core.state import RunState
 from crewd.core.units import Instant, Span
 from tests.support.builders import START, an_empty_state
@@ -32,6 +33,17 @@ REPEATABLE = (
     | s.HostGone
 )
 """What the host may tell twice."""
+
+
+REOPENING = s.Resume | s.Retry | s.Resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """How a run was before a decision, and whether that may change what has ended."""
+
+    statuses: dict[str, TaskStatus]
+    reopening: bool
 
 
 @dataclass(slots=True)
@@ -53,7 +65,7 @@ class Committed:
 class Driver:
     """`observe` sees every decision before it is committed, with the state that it led to."""
 
-    def __init__(self, observe: Callable[[s.Stimulus, Decision], None]) -> None:
+    def __init__(self, observe: Callable[[Before, s.Stimulus, Decision], None]) -> None:
         self.state: RunState = an_empty_state()
         self.rows = Rows()
         self.host = FakeHost()
@@ -72,6 +84,10 @@ class Driver:
     def tell(self, stimulus: s.Stimulus) -> bool:
         """Say whether it was decided; False when it was refused."""
         self.facts = []
+        before = Before(
+            {task.id: task.status for task in self.state.tasks.values()},
+            reopening=bool(self.state.run.requeueing) or isinstance(stimulus, REOPENING),
+        )
         if isinstance(stimulus, s.GoOn):
             self.continues = False
         try:
@@ -79,7 +95,7 @@ class Driver:
         except CrewdError:
             assert not self.facts, "a refused command has changed something"
             return False
-        self._observe(stimulus, decision)
+        self._observe(before, stimulus, decision)
         crash, self.crash = self.crash, None
         if crash is not None and not crash.committed:
             self.restart()

@@ -11,11 +11,11 @@ import grpc.aio
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from google.rpc.error_details_pb2 import (  # type: ignore[import-untyped]
+from google.rpc.error_details_pb2 import (
     BadRequest,
     ErrorInfo,
 )
-from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+from google.rpc.status_pb2 import Status
 
 from crewd_client.v1 import ask_service_pb2, daemon_service_pb2, run_service_pb2
 

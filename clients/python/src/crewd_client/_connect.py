@@ -5,6 +5,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
+from urllib.parse import quote
 
 import grpc
 import grpc.aio
@@ -102,7 +103,7 @@ class Connection:
             raise NoDaemonError(code=grpc.StatusCode.UNAVAILABLE, message=str(error)) from None
 
     def _open(self) -> None:
-        target = f"unix:{self.location.socket}"
+        target = f"unix:{quote(str(self.location.socket))}"
         self._channels.append(grpc.aio.insecure_channel(target, options=_OPTIONS))
 
 

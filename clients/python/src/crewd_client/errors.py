@@ -14,12 +14,12 @@ import grpc
 import grpc.aio
 from google.protobuf.any_pb2 import Any
 from google.protobuf.message import DecodeError, Message
-from google.rpc.error_details_pb2 import (  # type: ignore[import-untyped]
+from google.rpc.error_details_pb2 import (
     BadRequest,
     ErrorInfo,
     RetryInfo,
 )
-from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+from google.rpc.status_pb2 import Status
 
 from crewd_client.v1.ask_pb2 import Ask
 

@@ -184,7 +184,7 @@ def _task_rules(task: TaskSpec, path: FieldPath, ids: Mapping[str, int]) -> Iter
     for position, other in enumerate(task.depends_on):
         at = (*path, "depends_on", position)
         if other == task.id:
-            yield Problem(at, f"task {task.id!r} depends on itself")
+            yield Problem(at, f"{task.id!r} depends on itself")
         elif other not in ids:
             yield Problem(at, f"there is no task {other!r}{did_you_mean(other, ids)}")
 
