@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from crewd.core.asks import close_asks
+from crewd.core.dispatch import accepted
 from crewd.core.effects import ForgetWorker
 from crewd.core.events import (
     CANCELLING_CAUSES,
@@ -36,7 +37,7 @@ from crewd.core.model import (
 from crewd.core.reports import Verdict
 from crewd.core.retry import jitter_fraction, may_retry, retry_delay
 from crewd.core.spec import FailureMode
-from crewd.core.stimuli import Refusal, WorkerExited, WorkerRefused, WorkerStarted
+from crewd.core.stimuli import OutboxAccepted, Refusal, WorkerExited, WorkerRefused, WorkerStarted
 from crewd.core.turn import Turn
 from crewd.core.units import SECOND, later
 
@@ -97,6 +98,9 @@ def exited(turn: Turn, stimulus: WorkerExited) -> None:
     if attempt is None:
         turn.do(ForgetWorker(task_id=stimulus.task_id, attempt=stimulus.attempt))
         return
+    # A daemon that was away meanwhile has not heard of what the host took.
+    taken = OutboxAccepted(task_id=attempt.task_id, attempt=attempt.number, seq=stimulus.stdin_seq)
+    accepted(turn, taken)
     verdict = stimulus.verdict
     if attempt.stop_cause in STOPPED and (stimulus.stopped or stimulus.never_started):
         verdict = _stopped(attempt)

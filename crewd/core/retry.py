@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Final
-from zlib import crc32
 
 from crewd.core.model import Cause
 from crewd.core.spec import RetryPolicy
@@ -37,7 +37,8 @@ def retry_delay(policy: RetryPolicy, failures: int, fraction: float) -> Span:
 
 def jitter_fraction(run_id: str, task_id: str, attempt: int) -> float:
     """Spread retries apart without chance, so that the same decision comes out every time."""
-    return crc32(f"{run_id}/{task_id}/{attempt}".encode()) / 0xFFFF_FFFF
+    key = f"{run_id}/{task_id}/{attempt}".encode()
+    return int.from_bytes(blake2b(key, digest_size=4).digest(), "big") / 0xFFFF_FFFF
 
 
 def may_retry(policy: RetryPolicy, spent: int, *, retryable: bool, cause: Cause | None) -> bool:

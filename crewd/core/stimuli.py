@@ -138,6 +138,8 @@ class WorkerExited:
     survivors: tuple[Survivor, ...] = ()
     stopped: bool = False
     never_started: bool = False
+    stdin_seq: int = 0
+    """The last message the host had taken for it."""
     verdict: Verdict
 
 

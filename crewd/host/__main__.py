@@ -22,14 +22,15 @@ def main(arguments: list[str]) -> None:
         "--unread-limit-alone", type=int, default=UNREAD_BYTES_ALONE, metavar="BYTES"
     )
     given = parser.parse_args(arguments)
-    serve(
-        given.state_dir,
-        Settings(
-            idle_exit=given.idle_exit,
-            unread_limit=given.unread_limit,
-            unread_limit_alone=given.unread_limit_alone,
-        ),
+    settings = Settings(
+        idle_exit=given.idle_exit,
+        unread_limit=given.unread_limit,
+        unread_limit_alone=given.unread_limit_alone,
     )
+    try:
+        serve(given.state_dir, settings)
+    except OSError as error:
+        sys.exit(f"crewd host: {error}")
 
 
 if __name__ == "__main__":

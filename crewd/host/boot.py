@@ -18,7 +18,7 @@ from crewd.host.owners import Owners
 from crewd.host.protocol import EXIT_ANOTHER_HOST, PROTOCOL, VERSION, HostPaths, secret
 from crewd.host.server import Host, Settings
 from crewd.host.strays import kill_strays
-from crewd.host.tree import become_subreaper, described
+from crewd.host.tree import become_subreaper
 
 _BACKLOG = 64
 _LOCK_SECONDS = 0.3
@@ -37,7 +37,7 @@ def serve(state_dir: Path, settings: Settings) -> None:
     owners = Owners(Marks(store_marker), store_marker)
     journal = Journal(paths.journal, epoch)
     become_subreaper()
-    strays = described(kill_strays(owners.marks, store_marker, journal.lost))
+    strays = kill_strays(owners.marks, store_marker, journal.lost)
     host = Host(paths, epoch, owners=owners, journal=journal, settings=settings)
     listener = _listen(paths)
     socket_id = _file_id(paths.socket)

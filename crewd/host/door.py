@@ -12,6 +12,7 @@ from crewd.host.loop import READ, Loop
 from crewd.host.messages import Message, RefusedError, parsed, text
 
 _WAITING_CONNECTIONS = 32
+_ACCEPT_PAUSE_SECONDS = 0.2
 
 Perform = Callable[[Connection, Message], Message | None]
 
@@ -29,7 +30,7 @@ class Door:
         self.greet: Callable[[], Message] = dict
         self.on_controller: Callable[[], None] = lambda: None
         listener.setblocking(False)
-        loop.watch(listener.fileno(), READ, self._accept)
+        self._listen()
 
     def take(self, connection: Connection, message: Message) -> None:
         """Do what a message asks, and answer it."""
@@ -49,16 +50,28 @@ class Door:
 
     def close(self) -> None:
         """Let nobody in any more, and let the controller hear what waits to be said."""
-        self._loop.forget(self._listener.fileno())
+        if self._listening:
+            self._stop_listening()
         self._listener.close()
         if self.controller is not None:
             self.controller.flush_and_close()
+
+    def _listen(self) -> None:
+        self._listening = True
+        self._loop.watch(self._listener.fileno(), READ, self._accept)
+
+    def _stop_listening(self) -> None:
+        self._listening = False
+        self._loop.unwatch(self._listener.fileno())
 
     def _accept(self, _events: int) -> None:
         try:
             sock, _ = self._listener.accept()
         except OSError:
-            return  # Gone again, or no descriptor is free: it will be there at the next turn.
+            # The peer has gone already, or no descriptor is free: not to be asked in every turn.
+            self._stop_listening()
+            self._loop.after(_ACCEPT_PAUSE_SECONDS, self._listen)
+            return
         if peer_uid(sock) != os.geteuid() or len(self._connections) > _WAITING_CONNECTIONS:
             sock.close()
             return

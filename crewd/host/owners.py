@@ -96,7 +96,7 @@ class Owners:
     def strays(self) -> list[Process]:
         """Return our children that no mark, variable or session gives to a job."""
         found = [read_process(pid) for pid, owner in self._orphans.items() if owner is None]
-        return [process for process in found if process is not None and not process.zombie]
+        return [process for process in found if process is not None]
 
     def _owner(self, pid: int) -> Job | None:
         mark = self.marks.read(pid)

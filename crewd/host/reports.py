@@ -24,6 +24,7 @@ def exited(job: Job, survivors: list[Process], epoch: str) -> Message:
         "signal": job.signal,
         STDOUT: job.stdout.spool.written,
         STDERR: job.stderr.spool.written,
+        "stdin_seq": job.stdin.sequence if job.stdin is not None else 0,
         "survivors": described(survivors),
         "stopped": job.stop_asked,
         "time": _now(),

@@ -21,7 +21,7 @@ from crewd.host.protocol import FEATURES, PROTOCOL, VERSION, HostPaths, secret
 from crewd.host.registry import Registry
 from crewd.host.signals import Signals
 from crewd.host.starter import Starter, Workshop
-from crewd.host.tree import Process, described
+from crewd.host.tree import Process, described, is_alive
 from crewd.host.verbs import Verbs
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -52,7 +52,7 @@ class Host:
         self._news: list[bytes] = []
         self._idle: Timer | None = None
         self._left = False
-        self._strays: list[Message] = []
+        self._strays: list[Process] = []
         self._loop = Loop()
         self._signals = Signals(self._loop)
         self._disk = Disk(self._loop, self._tell)
@@ -66,7 +66,7 @@ class Host:
         )
         self._verbs.on_never_started = self._report_never_started
 
-    def run(self, listener: socket.socket, strays: list[Message]) -> None:
+    def run(self, listener: socket.socket, strays: list[Process]) -> None:
         """Serve until idle for long enough or told to end."""
         self._strays = strays
         door = Door(self._loop, listener, self._key)
@@ -149,7 +149,7 @@ class Host:
             "boot_id": self._boot_id,
             "pid": os.getpid(),
             "store_marker": self._owners.store_marker,
-            "strays": self._strays + described(self._owners.strays()),
+            "strays": described(filter(is_alive, self._strays + self._owners.strays())),
             **self._registry.described(),
         }
 

@@ -53,6 +53,12 @@ def read_process(pid: int) -> Process | None:
     )
 
 
+def is_alive(process: Process) -> bool:
+    """Tell whether it is still there: this one, not a later one with its pid."""
+    now = read_process(process.pid)
+    return now is not None and not now.zombie and now.start_ticks == process.start_ticks
+
+
 def all_processes() -> Processes:
     found = (read_process(int(entry.name)) for entry in os.scandir("/proc") if entry.name.isdigit())
     return {process.pid: process for process in found if process is not None}

@@ -159,5 +159,6 @@ def exit_stimulus(attempt: Attempt, seen: ExitSeen, verdict: Verdict) -> WorkerE
         survivors=tuple(Survivor(s.pid, s.command) for s in seen.survivors),
         stopped=seen.stopped,
         never_started=seen.never_started,
+        stdin_seq=seen.stdin_seq,
         verdict=verdict,
     )

@@ -46,6 +46,7 @@ class ExitSeen:
     survivors: tuple[Survivor, ...] = ()
     stopped: bool = False
     never_started: bool = False
+    stdin_seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)

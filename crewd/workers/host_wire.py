@@ -107,4 +107,5 @@ def _exit(line: Line) -> ExitSeen:
         survivors=line.survivors,
         stopped=line.stopped,
         never_started=line.never_started,
+        stdin_seq=line.stdin_seq,
     )

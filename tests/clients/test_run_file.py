@@ -88,7 +88,7 @@ failure_mode: continue
         ("goal: [\n", "run.yaml:2: did not find expected node content"),
         (
             "tasks: [{id: a, command: [x], depends_on: [a]}]",
-            "run.yaml:1: task 'a' depends on itself",
+            "run.yaml:1: 'a' depends on itself",
         ),
     ],
 )

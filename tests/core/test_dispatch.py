@@ -10,7 +10,7 @@ from crewd.core.events import (
     TaskFinished,
 )
 from crewd.core.messages import scaffold_text
-from crewd.core.model import Outcome, OutboxKind, Result, RunStatus, TaskStatus
+from crewd.core.model import OutboxKind, Outcome, Result, RunStatus, TaskStatus
 from crewd.core.spec import Adapter, Limits
 from crewd.core.stimuli import HostGone
 from crewd.core.units import Instant, later, seconds

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -156,16 +156,17 @@ class HostUnderTest:
         assert self.popen is not None
         return self.popen.pid
 
-    def start(self, *options: str, env: Mapping[str, str] | None = None) -> None:
+    def start(self, *options: str, prefix: Sequence[str] = ()) -> None:
         """Start a host and wait until it listens."""
-        self.popen = self.launch(*options, env=env)
+        self.popen = self.launch(*options, prefix=prefix)
         eventually(lambda: self._info().get("pid") == self.pid)
 
     def launch(
-        self, *options: str, env: Mapping[str, str] | None = None
+        self, *options: str, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()
     ) -> subprocess.Popen[bytes]:
+        host = [sys.executable, "-m", "crewd.host", "--state-dir", str(self._state_dir)]
         return subprocess.Popen(
-            [sys.executable, "-m", "crewd.host", "--state-dir", str(self._state_dir), *options],
+            [*prefix, *host, *options],
             cwd=ROOT,
             env={**os.environ, **(env or {})},
             stdin=subprocess.DEVNULL,

@@ -74,6 +74,22 @@ def test_a_stop_finds_what_has_left_session_parent_and_environment(
     assert not alive(escaped)
 
 
+def test_where_no_mark_can_be_put_the_environment_tells(
+    host: HostUnderTest, tmp_path: Path
+) -> None:
+    host.start(prefix=("/usr/bin/prlimit", "--rttime=1000000000:1000000000"))
+    controller = host.controller()
+    # Its parent ends before it does, so nothing but its environment says whose it is.
+    orphan = f"setsid sh -c 'echo $$ > {tmp_path / 'pid'}; exec sleep 600' >/dev/null 2>&1 &"
+    controller.shell(JOB, f'sh -c "{orphan}"; sleep 600')
+    escaped = number_in(tmp_path / "pid")
+
+    controller.ask("stop", job=JOB, grace_ms=1000)
+
+    assert controller.wait_exit(JOB)["survivors"] == []
+    assert not alive(escaped)
+
+
 def test_a_process_that_is_halted_is_stopped_too(controller: Controller, tmp_path: Path) -> None:
     controller.shell(JOB, f"sh -c 'echo $$ > {tmp_path / 'pid'}; kill -STOP $$; sleep 600' & wait")
     halted = number_in(tmp_path / "pid")

@@ -77,6 +77,7 @@ class FakeDaemon:
     events: list[Event] = field(default_factory=list[Event])
     output: bytes = b""
     page_size: int = 2
+    chunk: int = 7
     refusals: dict[str, list[RefusedError]] = field(default_factory=dict[str, list[RefusedError]])
     calls: list[tuple[str, Any, dict[str, str]]] = field(
         default_factory=list[tuple[str, Any, dict[str, str]]]
@@ -224,9 +225,12 @@ class FakeDaemon:
                 response.draining.restart_expected = True
                 yield response
                 return
-            if self.runs[request.run_id].status in OVER and request.stop_when_finished:
+            run = self.runs[request.run_id]
+            told = after >= run.last_sequence
+            if told and run.status in OVER and request.stop_when_finished:
                 return
-            await self._news(len(self.events))
+            if told:
+                await self._news(len(self.events))
 
     async def WatchAsks(self, request: WatchAsksRequest) -> AsyncIterator[WatchAsksResponse]:
         del request
@@ -243,7 +247,7 @@ class FakeDaemon:
         size = len(self.output)
         offset = max(size + request.offset, 0) if request.offset < 0 else request.offset
         while offset < size:
-            data = self.output[offset : offset + 7]
+            data = self.output[offset : offset + self.chunk]
             yield ReadOutputResponse(
                 attempt=1, offset=offset, data=data, next_offset=offset + len(data)
             )

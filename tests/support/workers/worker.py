@@ -56,7 +56,7 @@ class Worker:
         for line in sys.stdin:
             message: Message = json.loads(line)
             kind = message["type"]
-            self._book.write("heard", kind, str(message.get("id", "")), message.get("text", ""))
+            self._book.write("heard", kind, str(message.get("id", "-")), message.get("text", ""))
             if kind in self._heard:
                 self._heard[kind].put(message)
 

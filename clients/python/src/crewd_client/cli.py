@@ -70,21 +70,20 @@ def crew(ctx: click.Context, state_dir: str | None, socket: str | None) -> None:
 
 def main() -> NoReturn:
     """Run the command that was typed and exit with its code."""
+    # gRPC writes its own log to stderr, which is for people and for JSON.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     code = _outcome()
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _drop_stdout()
+        # The interpreter flushes stdout when it ends, which must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
 
 def _outcome() -> int:
     try:
         code = crew.main(prog_name="crew", standalone_mode=False)
-    except BrokenPipeError:
-        # Who read has seen enough.
-        _drop_stdout()
-        return 0
     except (KeyboardInterrupt, click.Abort):
         return 130
     except click.ClickException as error:
@@ -130,8 +129,3 @@ def _say(error: Exception) -> int:
 def _wants_json() -> bool:
     given = sys.argv[1:]
     return "--json" in (given[: given.index("--")] if "--" in given else given)
-
-
-def _drop_stdout() -> None:
-    # The interpreter flushes stdout when it ends, which must not fail again.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -37,7 +37,11 @@ class Session:
         self, work: Callable[[Client], Coroutine[Any, Any, int]], *, start: bool = False
     ) -> int:
         """Do the work with a connected client; `start`: start the daemon if none runs."""
-        return asyncio.run(self._perform(work, start=start))
+        try:
+            return asyncio.run(self._perform(work, start=start))
+        except BrokenPipeError:
+            # Who read has seen enough.
+            return Exit.DONE
 
     async def _perform(
         self, work: Callable[[Client], Coroutine[Any, Any, int]], *, start: bool

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import pytest
+
+from crewd_client.commands.answers import NoAnswerError, answer_of
+from crewd_client.commands.terminal import clean, clean_block, span
+from crewd_client.v1.ask_event_pb2 import AskOpened, AskSettled
+from crewd_client.v1.ask_pb2 import ASK_STATUS_ANSWERED, ASK_STATUS_OPEN, Ask, AskAnswer, AskOption
+from crewd_client.v1.ask_service_pb2 import AnswerAskRequest
+from crewd_client.v1.event_pb2 import Event
+from crewd_client.v1.run_event_pb2 import RunFinished
+from crewd_client.v1.run_pb2 import (
+    RUN_STATUS_CANCELLED,
+    RUN_STATUS_COMPLETED,
+    Run,
+    RunResult,
+)
+from crewd_client.v1.task_event_pb2 import TasksAdded
+from crewd_client.v1.task_pb2 import TASK_STATUS_COMPLETED, TASK_STATUS_RUNNING, Task
+from tests.clients.support.crew import AtTerminal
+from tests.clients.support.fake_daemon import ASK, RUN, FakeDaemon
+
+OPTIONS = [AskOption(id="pg", label="Postgres"), AskOption(id="lite", label="SQLite")]
+
+
+def an_ask(**kinds: int) -> Ask:
+    allow_text = bool(kinds.get("allow_text"))
+    choices = kinds.get("max_choices", 1)
+    return Ask(
+        id=ASK,
+        task_id="build",
+        status=ASK_STATUS_OPEN,
+        question="Which \x1b]0;evil\x07database?",
+        options=OPTIONS,
+        allow_text=allow_text,
+        max_choices=choices,
+    )
+
+
+async def ask_at(daemon: FakeDaemon) -> AtTerminal:
+    """Follow a run whose task asks something, and see the question."""
+    daemon.add_run(Run(title="a run"))
+    await daemon.emit(Event(tasks_added=TasksAdded(tasks=[Task(id="build")])))
+    daemon.tasks = [Task(id="build", status=TASK_STATUS_RUNNING)]
+    terminal = await AtTerminal.start(daemon, "watch", RUN)
+    await daemon.called("WatchRun")
+    await daemon.emit(Event(ask_opened=AskOpened(ask=an_ask()), task_id="build"))
+    await terminal.sees("? build: Which database?")
+    await terminal.sees("2) SQLite (lite)")
+    await terminal.sees("declines> ")
+    return terminal
+
+
+async def finish(daemon: FakeDaemon) -> None:
+    daemon.runs[RUN].result.CopyFrom(RunResult(text="done\x1b[31m!"))
+    await daemon.emit(Event(run_finished=RunFinished(), run_status=RUN_STATUS_COMPLETED))
+
+
+async def test_an_ask_is_answered_in_place_and_the_table_goes_on(daemon: FakeDaemon) -> None:
+    terminal = await ask_at(daemon)
+
+    terminal.types("postgre\n")
+    await terminal.sees("'postgre' is no option: 1 (pg), 2 (lite)")
+    await terminal.sees("declines> ")
+    terminal.types("2\n")
+    assert (await daemon.called("AnswerAsk")).option_ids == ["lite"]
+    await daemon.emit(Event(task_id="build", task_status=TASK_STATUS_COMPLETED))
+    await terminal.sees("completed")
+    await finish(daemon)
+    await terminal.sees("done!")
+
+    assert await terminal.ends() == 0
+
+
+async def test_an_answer_from_elsewhere_releases_the_prompt(daemon: FakeDaemon) -> None:
+    terminal = await ask_at(daemon)
+    settled = AskSettled(
+        ask_id=ASK, outcome=ASK_STATUS_ANSWERED, answer=AskAnswer(option_ids=["pg"])
+    )
+
+    terminal.types("half an ans")
+    await daemon.emit(Event(ask_settled=settled))
+    await terminal.sees(f"{ASK} answered: pg")
+    await finish(daemon)
+
+    assert await terminal.ends() == 0
+    assert daemon.requests("AnswerAsk") == []
+
+
+async def test_an_empty_line_leaves_the_ask_open(daemon: FakeDaemon) -> None:
+    terminal = await ask_at(daemon)
+
+    terminal.types("\n")
+    await terminal.sees(f"crew answer {ASK}")
+    await finish(daemon)
+
+    assert await terminal.ends() == 0
+    assert daemon.requests("AnswerAsk") == []
+
+
+async def test_ctrl_c_at_the_prompt_leaves_and_twice_cancels(daemon: FakeDaemon) -> None:
+    terminal = await ask_at(daemon)
+
+    terminal.interrupt()
+    await terminal.sees("cancels it")
+    terminal.interrupt()
+    await daemon.called("CancelRun")
+    await daemon.emit(Event(run_finished=RunFinished(), run_status=RUN_STATUS_CANCELLED))
+
+    assert await terminal.ends() == 4
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("1", AnswerAskRequest(ask_id=ASK, option_ids=["pg"])),
+        (" LITE ", AnswerAskRequest(ask_id=ASK, option_ids=["lite"])),
+        ("postgres", AnswerAskRequest(ask_id=ASK, option_ids=["pg"])),
+        ("d", AnswerAskRequest(ask_id=ASK, decline=True)),
+        ("", None),
+        ("my own", AnswerAskRequest(ask_id=ASK, text="my own")),
+    ],
+)
+def test_what_is_typed_is_an_option_a_text_or_nothing(
+    typed: str, expected: AnswerAskRequest | None
+) -> None:
+    assert answer_of(an_ask(allow_text=1), typed) == expected
+
+
+def test_several_options_may_be_chosen_where_that_is_allowed() -> None:
+    assert answer_of(an_ask(max_choices=2), "2, pg") == AnswerAskRequest(
+        ask_id=ASK, option_ids=["lite", "pg"]
+    )
+    with pytest.raises(NoAnswerError):
+        answer_of(an_ask(), "2, pg")
+
+
+def test_an_option_called_d_is_not_a_refusal() -> None:
+    ask = Ask(id=ASK, options=[AskOption(id="d")], max_choices=1)
+
+    assert answer_of(ask, "d") == AnswerAskRequest(ask_id=ASK, option_ids=["d"])
+
+
+@pytest.mark.parametrize(
+    "nasty",
+    [
+        "\x1b[31mred\x1b[0m",
+        "\x1b]0;title\x07red",
+        "\x1b]8;;http://x\x1b\\red",
+        "\x1bPpayload\x1b\\red",
+        "\x9b2Jr\x00e\x07d",
+        "r\u202eed",
+        "red\x1b[",
+    ],
+)
+def test_nothing_that_is_printed_steers_the_terminal(nasty: str) -> None:
+    assert clean_block(nasty).replace("[", "") == "red"
+
+
+def test_lines_stay_lines_only_where_they_may() -> None:
+    assert clean_block("a\r\nb\tc") == "a\nb\tc"
+    assert clean("a\r\nb\tc") == "a b c"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-1, "0.0s"), (3.21, "3.2s"), (42.5, "42s"), (250, "4m10s"), (7500, "2h05m"), (3e5, "3d")],
+)
+def test_times_are_told_as_people_say_them(seconds: float, text: str) -> None:
+    assert span(seconds) == text
