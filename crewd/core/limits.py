@@ -7,6 +7,7 @@ from typing import Final
 from crewd.core.events import LimitReached
 from crewd.core.marks import RunStopping
 from crewd.core.turn import Turn
+from crewd.core.units import SECOND
 
 WARN_NUMERATOR: Final = 4
 WARN_DENOMINATOR: Final = 5
@@ -32,7 +33,12 @@ def check_limits(turn: Turn) -> None:
 
 def stop_at_limit(turn: Turn, name: str, used: int, maximum: int) -> None:
     _tell_once(turn, name, used, maximum, "stopped")
-    turn.note(RunStopping(cause="limit", message=f"{name} reached: {used} of {maximum}"))
+    message = f"{name} reached: {_amount(name, used)} of {_amount(name, maximum)}"
+    turn.note(RunStopping(cause="limit", message=message))
+
+
+def _amount(name: str, value: int) -> str:
+    return f"{value / SECOND:.0f} s" if name == "max_duration" else str(value)
 
 
 def _tell_once(turn: Turn, name: str, used: int, maximum: int, action: str) -> None:

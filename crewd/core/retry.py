@@ -31,7 +31,7 @@ def retry_delay(policy: RetryPolicy, failures: int, fraction: float) -> Span:
 
     `fraction` in 0..1 picks the place within the jitter: 0.5 is the plain exponential backoff.
     """
-    base = min(policy.backoff * FACTOR ** min(failures - 1, 40), policy.max_backoff)
+    base = min(policy.backoff * FACTOR ** max(0, min(failures - 1, 40)), policy.max_backoff)
     return Span(max(0, round(base + (2 * fraction - 1) * policy.jitter * base)))
 
 

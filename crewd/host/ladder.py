@@ -46,16 +46,15 @@ class Ladder:
 
     def look(self) -> None:
         """See whether the tree is gone; called when a process of it has ended."""
-        job = self._job
-        if job.worker_ended and not self._owners.orphans_of(job) and not self._owners.members(job):
+        if not self._owners.orphans_of(self._job) and self._owners.is_gone(self._job):
             self._end([])
 
     def _kill(self) -> None:
         now = time.monotonic()
-        left = self._owners.members(self._job)
-        if not left and self._job.worker_ended:
+        if self._owners.is_gone(self._job):
             self._end([])
             return
+        left = self._owners.members(self._job)
         if self._give_up_at is None:
             self._give_up_at = now + _KILLING_SECONDS
         elif now >= self._give_up_at:

@@ -80,11 +80,18 @@ class Owners:
     def orphans_of(self, job: Job) -> bool:
         return any(owner is job for owner in self._orphans.values())
 
+    def is_gone(self, job: Job) -> bool:
+        """Tell whether nothing of the job's tree lives; our children are the proof."""
+        if not job.worker_ended or self.members(job):
+            return False
+        self.adopt()
+        return not self.orphans_of(job)
+
     def members(self, job: Job) -> list[Process]:
         """Return all living processes of this job's tree, from one full look at the machine."""
         if self._seen is None:
-            self._seen = all_processes()
             self.adopt()
+            self._seen = all_processes()
         roots = {pid for pid, owner in self._orphans.items() if owner is job}
         roots.update(pid for pid in self._seen if self.marks.read(pid) == job.mark)
         if not job.worker_ended:

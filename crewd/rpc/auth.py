@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import hmac
+import os
 from collections.abc import Iterable
 from typing import Final
 
@@ -25,7 +26,7 @@ class Auth:
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
-        self._user = getpass.getuser()
+        self._user = _user()
 
     def check(self, method: str, metadata: Metadata) -> None:
         """Raise TOKEN_MISSING, TOKEN_INVALID or SCOPE_DENIED unless the operator calls."""
@@ -51,6 +52,13 @@ class Auth:
         return Actor(
             ActorKind.OPERATOR, self._user, cut(_value(metadata, CLIENT_KEY), _CLIENT_BYTES)
         )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
 
 
 def _token_of(metadata: Metadata) -> str:

@@ -57,6 +57,13 @@ CODES: Final[Mapping[Reason, StatusCode]] = {
 }
 
 
+_FIELDS: Final = {
+    Reason.ANSWER_NOT_ALLOWED: "option_ids",
+    Reason.PAGE_TOKEN_INVALID: "page_token",
+}
+"""What is wrong when the refusal itself names no field."""
+
+
 class AskSettledError(CrewdError):
     """Somebody else was first; carries the ask as it was settled."""
 
@@ -93,8 +100,9 @@ def _details(error: CrewdError) -> Iterator[Message]:
     metadata = {k: cut(v, _METADATA_BYTES) for k, v in error.metadata.items()}
     yield error_details_pb2.ErrorInfo(reason=error.reason.value, domain=DOMAIN, metadata=metadata)
     code = CODES[error.reason]
-    if error.violations:
-        yield _bad_request(error.violations)
+    if error.violations or code is StatusCode.INVALID_ARGUMENT:
+        field = _FIELDS.get(error.reason, "")
+        yield _bad_request(error.violations or (Violation(field, error.message),))
     if code is StatusCode.UNAVAILABLE:
         yield error_details_pb2.RetryInfo(retry_delay=Duration(seconds=_RETRY_SECONDS))
     if isinstance(error, AskSettledError):

@@ -94,11 +94,11 @@ class EventCursor:
                 kinds=self._searched,
             )
         )
-        self._in_store = not page.at_end
         self.at_end = page.at_end
         self.as_of_sequence = page.as_of_sequence
         ended_at = page.as_of_sequence if page.at_end else 0
         self.position = max(self.position, page.searched_sequence, ended_at)
+        self._in_store = not page.at_end and not self._watcher.reaches(self.position)
         return page.entries
 
     def _from_tail(self) -> Sequence[Entry] | None:

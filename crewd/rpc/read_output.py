@@ -147,7 +147,7 @@ class _Reading:
                 data=chunk.data,
                 next_offset=chunk.next_offset,
                 eof=ended and at_end,
-                truncated_before=chunk.truncated_before,
+                truncated_before=chunk.truncated_before or chunk.truncated,
             )
             await self._context.write(response.SerializeToString())
             offset = chunk.next_offset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from crewd.core.model import Run
 from crewd.rpc import convert
@@ -35,6 +35,7 @@ LINGER_SECONDS: Final = 0.02
 class RunStreams:
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
+        self._framing = _Framing()
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -70,7 +71,8 @@ class RunStreams:
             cursor = EventCursor(wiring.reads, watcher, run, start, kinds)
             first = await cursor.read()
             check_reach(start, cursor.as_of_sequence, wiring.identity.store_id)
-            follow = _Follow(wiring, context, watcher, cursor)
+            framing = _Framing() if kinds else self._framing
+            follow = _Follow(_Line(wiring, context, framing), watcher, cursor)
             await follow.run(first, stop_when_finished=request.stop_when_finished)
 
     async def _list_events(self, request: pb.ListEventsRequest, _context: Context) -> bytes:
@@ -111,17 +113,43 @@ class RunStreams:
         )
 
 
+class _Framing:
+    """Remembers the last batch: those who keep up with a run send the same ones.
+
+    A batch is known by its ends and its length, so one of these serves only unfiltered watches.
+    """
+
+    def __init__(self) -> None:
+        self._key = (0, 0, 0)
+        self._framed = b""
+
+    def of(self, entries: Sequence[Entry]) -> bytes:
+        if not entries:
+            return b""
+        key = (entries[0].sequence, entries[-1].sequence, len(entries))
+        if key != self._key:
+            self._key, self._framed = key, _items(entries)
+        return self._framed
+
+
+class _Line(NamedTuple):
+    """One call, and what it needs to be answered."""
+
+    wiring: Wiring
+    context: Context
+    framing: _Framing
+
+
 class _Follow:
     """One WatchRun: sends what the cursor reads, and what there is to say in between."""
 
-    def __init__(
-        self, wiring: Wiring, context: Context, watcher: Watcher, cursor: EventCursor
-    ) -> None:
-        self._wiring = wiring
-        self._context = context
+    def __init__(self, line: _Line, watcher: Watcher, cursor: EventCursor) -> None:
+        self._wiring = line.wiring
+        self._context = line.context
+        self._framing = line.framing
         self._watcher = watcher
         self._cursor = cursor
-        self._store_id = wiring.identity.store_id
+        self._store_id = line.wiring.identity.store_id
         self._caught_up = False
 
     async def run(self, entries: Sequence[Entry], *, stop_when_finished: bool) -> None:
@@ -142,7 +170,7 @@ class _Follow:
         self._caught_up = self._caught_up or reached
         if entries or reached:
             rest = self._first(pb.WatchRunResponse(caught_up=reached))
-            await self._context.write(_items(entries) + rest)
+            await self._context.write(self._framing.of(entries) + rest)
 
     def _first(self, response: pb.WatchRunResponse) -> bytes:
         """Encode what stands beside the events; the first response tells the store."""

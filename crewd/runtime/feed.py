@@ -17,7 +17,7 @@ from typing import Final
 
 from crewd.store import Batch, Entry
 
-TAIL_BYTES: Final = 1024 * 1024
+TAIL_BYTES: Final = 2 * 1024 * 1024
 """What the tail of a watched run holds at most."""
 RUSH_COUNT: Final = 64
 """So many events waiting are worth a message of their own, whatever they are."""
@@ -70,6 +70,10 @@ class Watcher:
         self._unread = 0
         self._rush.rung = False
         return self._channel.after(after, limit)
+
+    def reaches(self, after: int) -> bool:
+        """Say whether the tail is known to have all events after this one."""
+        return 0 < self._channel.floor <= after
 
     async def linger(self, seconds: float) -> None:
         """Wait for more, unless what there is should go at once."""
@@ -136,7 +140,9 @@ class Feed:
     @contextmanager
     def watch(self, run_id: str, kinds: Collection[str] = ()) -> Generator[Watcher]:
         """Follow the events of a run, woken only for these kinds if any are named."""
-        channel = self._channels.setdefault(run_id, _Channel(self._tail_bytes))
+        channel = self._channels.get(run_id)
+        if channel is None:
+            channel = self._channels[run_id] = _Channel(self._tail_bytes, self.last_sequence)
         watcher = Watcher(channel, frozenset(kinds))
         channel.watchers[watcher] = None
         try:
@@ -185,10 +191,11 @@ class Feed:
 class _Channel:
     """The tail of a run that is watched, and who watches it."""
 
-    def __init__(self, tail_bytes: int) -> None:
+    def __init__(self, tail_bytes: int, floor: int) -> None:
         self.watchers: dict[Watcher, None] = {}
+        self.floor = floor
+        """What was published after it is here; 0 when the daemon has just started."""
         self._tail_bytes = tail_bytes
-        self._floor = 0
         self._sequences: list[int] = []
         self._entries: list[Entry] = []
         self._size = 0
@@ -199,12 +206,12 @@ class _Channel:
             self._sequences.append(entry.sequence)
             self._size += len(entry.data) + _ENTRY_OVERHEAD
         if self._size > self._tail_bytes:
-            self._drop_to(self._tail_bytes // 2)
+            self._drop_to(self._tail_bytes * 3 // 4)
         for watcher in self.watchers:
             watcher.tell(entries)
 
     def after(self, sequence: int, limit: int) -> Sequence[Entry] | None:
-        if sequence < self._floor:
+        if sequence < self.floor:
             return None
         start = bisect_right(self._sequences, sequence)
         return self._entries[start : start + limit]
@@ -214,7 +221,7 @@ class _Channel:
         while self._size > size:
             self._size -= len(self._entries[count].data) + _ENTRY_OVERHEAD
             count += 1
-        self._floor = self._sequences[count - 1]
+        self.floor = self._sequences[count - 1]
         del self._sequences[:count]
         del self._entries[:count]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from grpc import StatusCode
 
+from crewd_client.cli import main
 from crewd_client.v1.ask_pb2 import ASK_STATUS_ANSWERED, ASK_STATUS_OPEN, Ask, AskOption
 from crewd_client.v1.event_pb2 import Event
 from crewd_client.v1.failure_pb2 import Failure
@@ -224,21 +225,13 @@ async def test_run_starts_the_daemon_with_crewd_ensure(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("lss",), 2, "error: No such command 'lss'"),
-        (("ls", "--nope"), 2, "error: No such option '--nope'"),
-        (("run",), 2, "error: what is to be done?"),
-        (("wait", "--timeout", "soon"), 2, "'soon' is no duration"),
         (("show",), 6, "error: there is no run of"),
         (("show", "run_zz"), 6, "error: no run begins with 'run_zz'; there are:\n  run_aaaaaaaaaa"),
         (("show", "a"), 2, "error: 'a' may be any of 2 runs:\n  run_aaaaaaaaaa  running"),
         (("show", "run_2222222222"), 6, "error: no such run\nhint: see `crew ls -a`"),
-        (("call", "RunServce/GetRun"), 2, "did you mean 'RunService'?"),
-        (("call", "RunService/GetRun", '{"id": 1}'), 2, "error: id: unknown key 'id'"),
-        (("call", "RunService/GetRun", "{"), 2, "error: the request is not JSON"),
-        (("answer", ASK), 2, "error: no answer is given"),
     ],
 )
-async def test_a_mistake_is_told_in_a_line_and_never_with_a_traceback(
+async def test_a_run_that_is_not_clearly_named_is_told_with_the_candidates(
     daemon: FakeDaemon, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     for name in ("aaaaaaaaaa", "aaaabbbbbb"):
@@ -248,7 +241,39 @@ async def test_a_mistake_is_told_in_a_line_and_never_with_a_traceback(
 
     assert done.code == code
     assert message in done.err
-    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("lss", "error: No such command 'lss'"),
+        ("ls --nope", "error: No such option '--nope'"),
+        ("run", "error: what is to be done?"),
+        ("run --file /is/not/there", "error: /is/not/there: No such file or directory"),
+        ("wait --timeout soon", "'soon' is no duration"),
+        ("call RunServce/GetRun", "did you mean 'RunService'?"),
+        ("call RunService/GetRuns", "did you mean 'GetRun'?"),
+        ('call RunService/GetRun {"id":1}', "error: id: unknown key 'id'"),
+        ("call RunService/GetRun {", "error: the request is not JSON"),
+        ("answer ask_2222222222", "error: no answer is given"),
+        ("answer ask_2222222222 yes --decline", "exclude each other"),
+    ],
+)
+def test_a_mistake_is_told_in_a_line_and_ends_with_2(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: str,
+    message: str,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["crew", *arguments.split()])
+
+    with pytest.raises(SystemExit) as ended_with:
+        main()
+
+    said = capsys.readouterr().err
+    assert ended_with.value.code == 2
+    assert message in said
+    assert "Traceback" not in said
 
 
 async def test_a_bug_of_ours_ends_with_70(daemon: FakeDaemon) -> None:

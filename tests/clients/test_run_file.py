@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from crewd_client.commands import run_file
 from crewd_client.commands.exits import Refusal
 from crewd_client.commands.run_file import load_run_file, parse_run_file
 from crewd_client.v1.spec_pb2 import FAILURE_MODE_CONTINUE
@@ -102,10 +103,12 @@ def test_a_scaffold_needs_no_command() -> None:
     assert not spec.tasks[0].command
 
 
-def test_more_than_ten_thousand_tasks_are_refused() -> None:
-    text = "tasks:\n" + "".join(f"- {{id: t{i}, command: [x]}}\n" for i in range(10_001))
+def test_more_tasks_than_a_run_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_file.MAX_TASKS == 10_000
+    monkeypatch.setattr(run_file, "MAX_TASKS", 2)
+    text = "tasks:\n" + "".join(f"- {{id: t{i}, command: [x]}}\n" for i in range(3))
 
-    assert problems_of(text) == ["run.yaml:10002: 10001 tasks are too many: at most 10000"]
+    assert problems_of(text) == ["run.yaml:4: 3 tasks are too many: at most 2"]
 
 
 def test_an_alias_within_itself_ends() -> None:

@@ -76,7 +76,7 @@ def test_a_question_is_opened_and_its_task_waits() -> None:
     assert play.task("a").status is TaskStatus.WAITING
     assert play.task("a").open_ask_ids == ("ask_q1",)
     assert play.state.run.open_ask_count == 1
-    assert play.state.run.status is RunStatus.RUNNING
+    assert play.run_status() is RunStatus.RUNNING
 
 
 def test_the_same_question_of_one_attempt_is_the_same_ask() -> None:
@@ -143,31 +143,33 @@ def test_an_ask_that_is_not_there_cannot_be_answered() -> None:
     assert error.value.reason is Reason.ASK_NOT_FOUND
 
 
-CHOICE = {"options": YES_NO, "allow_text": False}
+FREE = a_question()
+OPTIONS = a_question(options=YES_NO)
+CHOICE = a_question(options=YES_NO, allow_text=False)
+SEVERAL = a_question(options=YES_NO, allow_text=False, multiple=True)
 ALLOWED = {
-    "free text": ({}, Answer(text="go")),
-    "text beside options": ({"options": YES_NO}, Answer(text="go")),
-    "option and text": ({"options": YES_NO}, Answer(option_ids=("yes",), text="go")),
+    "free text": (FREE, Answer(text="go")),
+    "text beside options": (OPTIONS, Answer(text="go")),
+    "option and text": (OPTIONS, Answer(option_ids=("yes",), text="go")),
     "one of a choice": (CHOICE, Answer(option_ids=("no",))),
     "the same option twice": (CHOICE, Answer(option_ids=("no", "no"))),
-    "several": ({**CHOICE, "multiple": True}, Answer(option_ids=("yes", "no"))),
+    "several": (SEVERAL, Answer(option_ids=("yes", "no"))),
 }
 REFUSED = {
-    "empty": ({}, Answer()),
+    "empty": (FREE, Answer()),
     "empty choice": (CHOICE, Answer()),
-    "a note alone": ({}, Answer(note="hm")),
-    "unknown option": ({"options": YES_NO}, Answer(option_ids=("maybe",))),
-    "option without any": ({}, Answer(option_ids=("yes",))),
+    "unknown option": (OPTIONS, Answer(option_ids=("maybe",))),
+    "option without any": (FREE, Answer(option_ids=("yes",))),
     "text where none is taken": (CHOICE, Answer(text="go")),
     "text beside a choice": (CHOICE, Answer(option_ids=("yes",), text="go")),
-    "two of one": ({"options": YES_NO}, Answer(option_ids=("yes", "no"))),
+    "two of one": (OPTIONS, Answer(option_ids=("yes", "no"))),
 }
 
 
 @pytest.mark.parametrize("case", ALLOWED)
 def test_an_allowed_answer_is_kept_as_it_was_given(case: str) -> None:
     question, given = ALLOWED[case]
-    play = asking(a_question(**question))  # type: ignore[arg-type]
+    play = asking(question)
 
     play.answer("ask_q1", given.text, *given.option_ids)
 
@@ -177,13 +179,13 @@ def test_an_allowed_answer_is_kept_as_it_was_given(case: str) -> None:
 @pytest.mark.parametrize("case", REFUSED)
 def test_any_other_answer_is_refused_and_changes_nothing(case: str) -> None:
     question, given = REFUSED[case]
-    play = asking(a_question(**question))  # type: ignore[arg-type]
+    play = asking(question)
 
     with pytest.raises(CrewdError) as error:
         play.answer("ask_q1", given.text, *given.option_ids)
 
     assert error.value.reason is Reason.ANSWER_NOT_ALLOWED
-    choices = "yes, no" if "options" in question else "free text"
+    choices = "yes, no" if question.options else "free text"
     assert error.value.metadata["choices"] == choices
     assert play.ask("ask_q1").status is AskStatus.OPEN
 
@@ -261,7 +263,7 @@ def test_a_question_nobody_asks_any_more_is_superseded_when_its_task_completes()
     told = play.exit("a")
 
     assert settled("ask_q1", AskStatus.SUPERSEDED) in told.events
-    assert play.state.run.status is RunStatus.COMPLETED
+    assert play.run_status() is RunStatus.COMPLETED
 
 
 def test_a_withdrawn_question_is_superseded_and_its_worker_goes_on() -> None:
@@ -286,12 +288,12 @@ def test_what_an_event_says_of_an_ask_does_not_change_with_it() -> None:
 def test_a_run_that_only_waits_for_an_answer_goes_on_running() -> None:
     play = asking()
     play.exit("a", NO_RESULT)
-    assert play.state.run.status is RunStatus.RUNNING
+    assert play.run_status() is RunStatus.RUNNING
     assert not play.state.is_settled
 
     play.answer("ask_q1", "yes")
 
-    assert play.state.run.status is RunStatus.BLOCKED
+    assert play.run_status() is RunStatus.BLOCKED
 
 
 def test_a_default_that_is_no_option_is_warned_of_and_the_question_waits() -> None:

@@ -22,6 +22,7 @@ from crewd.core.model import (
     Survivor,
     TaskStatus,
 )
+from crewd.core.reports import Verdict
 from crewd.core.stimuli import Cancel, Delete
 from crewd.core.units import later, seconds
 from tests.support.builders import (
@@ -82,7 +83,7 @@ def test_a_cancelled_run_waits_for_the_proof_that_its_workers_are_gone() -> None
         (RunCancelRequested(reason="enough"), stopping("a"), cancelled("b", "enough")),
         (stop("a"),),
     )
-    assert play.state.run.status is RunStatus.CANCELLING
+    assert play.run_status() is RunStatus.CANCELLING
     assert play.task("a").status is T.CANCELLING
     assert play.stopped("a") == Told(
         (stopped("a"), cancelled("a", "cancelled"), RUN_CANCELLED), (forget("a"),)
@@ -143,11 +144,11 @@ def test_a_worker_that_was_done_before_it_was_stopped_completes_its_task() -> No
 
 
 @pytest.mark.parametrize("verdict", [BROKEN, NO_RESULT, replace(BROKEN, retryable=False)])
-def test_any_other_end_of_a_cancelled_worker_is_cancelled(verdict: object) -> None:
+def test_any_other_end_of_a_cancelled_worker_is_cancelled(verdict: Verdict) -> None:
     play = Play.running(a_spec(a_worker("a")))
     play.cancel()
 
-    play.exit("a", verdict)  # type: ignore[arg-type]
+    play.exit("a", verdict)
 
     assert play.task("a").status is T.CANCELLED
     assert play.task("a").status_reason == "cancelled"
@@ -161,7 +162,7 @@ def test_a_start_that_was_cancelled_before_it_reached_a_process_is_cancelled() -
     told = play.tell(an_exit("a", 1, stopped=True, never_started=True))
 
     assert told.events[0] == replace(stopped("a"), signal=None, proof="never_started")
-    assert play.state.run.status is RunStatus.CANCELLED
+    assert play.run_status() is RunStatus.CANCELLED
 
 
 def test_what_could_not_be_stopped_is_named() -> None:
@@ -239,7 +240,7 @@ def test_a_task_that_needs_attention_can_be_cancelled() -> None:
     told = play.cancel_tasks("a")
 
     assert told.events[:2] == (cancelled("a", "not needed"), skipped("b", "needs a (cancelled)"))
-    assert play.state.run.status is RunStatus.CANCELLED
+    assert play.run_status() is RunStatus.CANCELLED
 
 
 def test_all_tasks_named_are_cancelled_or_none() -> None:
@@ -259,7 +260,7 @@ def test_a_task_cancelled_while_its_attempt_times_out_is_not_tried_again() -> No
 
     play.stopped("a")
     assert play.task("a").status is T.CANCELLED
-    assert play.state.run.status is RunStatus.CANCELLED
+    assert play.run_status() is RunStatus.CANCELLED
 
 
 def test_the_open_questions_of_a_cancelled_task_are_cancelled() -> None:
@@ -279,7 +280,7 @@ def test_a_cancel_takes_over_a_run_that_was_failing() -> None:
     play.cancel()
     play.stopped("c")
 
-    assert play.state.run.status is RunStatus.CANCELLED
+    assert play.run_status() is RunStatus.CANCELLED
     assert play.state.run.cancel_reason == "enough"
 
 
@@ -292,7 +293,7 @@ def test_a_cancel_breaks_off_a_resume_that_is_still_putting_tasks_back() -> None
     play.go_on(play.tell(Cancel(reason="enough", actor=OPERATOR)))
 
     assert set(play.statuses().values()) == {T.CANCELLED}
-    assert play.state.run.status is RunStatus.CANCELLED
+    assert play.run_status() is RunStatus.CANCELLED
 
 
 def test_only_a_finished_run_is_deleted() -> None:

@@ -89,7 +89,7 @@ def test_a_host_that_answers_before_the_run_is_created_ends_nothing() -> None:
     assert play.tell(host_ready()) == Told()
 
     play.tell(a_create(a_spec(a_task("a"))))
-    assert play.state.run.status is RunStatus.QUEUED
+    assert play.run_status() is RunStatus.QUEUED
     assert play.state.wanted_slots() == 1
 
 

@@ -37,7 +37,7 @@ def test_ready_tasks_start_in_file_order_on_the_slots_granted() -> None:
     assert play.dispatch(1) == Told((RunStarted(), starting(A)), (a_start(A),))
     assert play.dispatch(5) == Told((starting(C),), (a_start(C),))
     assert play.dispatch(5) == Told()
-    assert play.state.run.status is RunStatus.RUNNING
+    assert play.run_status() is RunStatus.RUNNING
 
 
 def test_a_task_starts_once_all_it_needs_is_completed() -> None:

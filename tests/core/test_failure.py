@@ -56,7 +56,7 @@ def test_a_failed_task_stops_the_others_and_skips_what_never_started() -> None:
         ),
         (forget("a"), stop("b")),
     )
-    assert play.state.run.status is RunStatus.RUNNING
+    assert play.run_status() is RunStatus.RUNNING
 
 
 def test_a_run_that_fails_fast_ends_when_the_last_worker_is_proven_gone() -> None:
@@ -83,7 +83,7 @@ def test_a_worker_that_finishes_while_its_run_fails_keeps_its_result() -> None:
     play.exit("b")
 
     assert play.statuses() == {"a": T.FAILED, "b": T.COMPLETED}
-    assert play.state.run.status is RunStatus.FAILED
+    assert play.run_status() is RunStatus.FAILED
 
 
 def test_an_attempt_that_failed_while_its_run_stopped_is_not_tried_again() -> None:
@@ -93,7 +93,7 @@ def test_an_attempt_that_failed_while_its_run_stopped_is_not_tried_again() -> No
     play.exit("b", BROKEN)
 
     assert play.task("b").status is T.CANCELLED
-    assert play.state.run.status is RunStatus.FAILED
+    assert play.run_status() is RunStatus.FAILED
 
 
 def test_a_task_in_backoff_is_cancelled_by_a_failure_elsewhere() -> None:
@@ -139,9 +139,9 @@ def test_one_task_that_needs_attention_blocks_the_run_only_when_nothing_else_goe
     told = play.exit("a", NO_RESULT)
 
     assert told == Told((ended("a", NO_RESULT), attention("a")), (forget("a"),))
-    assert play.state.run.status is RunStatus.RUNNING
+    assert play.run_status() is RunStatus.RUNNING
     play.exit("b")
-    assert play.state.run.status is RunStatus.BLOCKED
+    assert play.run_status() is RunStatus.BLOCKED
 
 
 def test_a_failure_ends_a_run_whose_last_tasks_wait_for_attention() -> None:
@@ -178,7 +178,7 @@ def test_the_end_of_a_run_follows_from_its_tasks(case: str) -> None:
 
     play.tell(GoOn())
 
-    assert play.state.run.status is expected
+    assert play.run_status() is expected
 
 
 @pytest.mark.parametrize("status", [T.NEEDS_ATTENTION, T.COMPLETED])

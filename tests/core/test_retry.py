@@ -26,7 +26,9 @@ TASK = a_task("a", retry=THRICE)
 WHY = BROKEN.message
 
 
-def again(next_attempt: int, not_before: Instant, cause: Cause, *, spends: bool = True) -> object:
+def again(
+    next_attempt: int, not_before: Instant, cause: Cause, *, spends: bool = True
+) -> TaskRetryScheduled:
     return TaskRetryScheduled(
         task_id="a",
         next_attempt=next_attempt,
@@ -48,7 +50,7 @@ def test_a_failed_attempt_is_recorded_and_its_task_goes_back_to_the_queue() -> N
     due = later(START, seconds(1))
     assert told == Told((ended("a", BROKEN), again(2, due, Cause.EXIT)), (forget("a"),))
     assert play.task("a").status is TaskStatus.QUEUED
-    assert play.state.run.status is RunStatus.RUNNING
+    assert play.run_status() is RunStatus.RUNNING
     assert play.state.next_due() == due
 
 
@@ -95,7 +97,7 @@ def test_a_worker_that_says_retrying_is_no_use_is_believed() -> None:
 
     play.exit("a", replace(BROKEN, retryable=False))
 
-    assert play.state.run.status is RunStatus.FAILED
+    assert play.run_status() is RunStatus.FAILED
 
 
 @pytest.mark.parametrize("cause", sorted(HOPELESS))

@@ -199,8 +199,8 @@ def test_a_run_that_takes_too_long_stops() -> None:
 
     told = play.wait(60)
 
-    reached = LimitReached(reason="max_duration", used=60, maximum=60, action="stopped")
-    message = "max_duration reached: 60 of 60"
+    reached = LimitReached(reason="max_duration", used=MINUTE, maximum=MINUTE, action="stopped")
+    message = "max_duration reached: 60 s of 60 s"
     assert told == Told(
         (reached, stopping("a", "limit"), skipped("b", message, "limit")), (stop("a"),)
     )
@@ -209,13 +209,13 @@ def test_a_run_that_takes_too_long_stops() -> None:
 def test_the_time_of_a_run_does_not_go_on_while_it_is_blocked() -> None:
     play = Play.running(a_spec(a_worker("a"), limits=Limits(max_duration=MINUTE)))
     play.exit("a", NO_RESULT)
-    assert play.state.run.status is RunStatus.BLOCKED
+    assert play.run_status() is RunStatus.BLOCKED
     assert play.state.next_due() is None
     play.wait(1000)
 
     play.retry("a")
 
-    assert play.state.run.status is RunStatus.RUNNING
+    assert play.run_status() is RunStatus.RUNNING
     assert play.state.run.deadline == later(play.now, MINUTE)
 
 

@@ -11,14 +11,17 @@ from crewd_client.v1.ask_pb2 import DELIVERY_DELIVERED
 from crewd_client.v1.attempt_pb2 import OUTCOME_CANCELLED, OUTCOME_COMPLETED, OUTCOME_FAILED
 from crewd_client.v1.run_pb2 import (
     RUN_STATUS_CANCELLED,
-    RUN_STATUS_CANCELLING,
-    RUN_STATUS_COMPLETED,
     RUN_STATUS_FAILED,
 )
-from crewd_client.v1.server_pb2 import HOST_STATUS_READY
+from crewd_client.v1.run_task_pb2 import CancelTasksRequest
 from crewd_client.v1.spec_pb2 import FAILURE_MODE_CONTINUE, RunLimits
-from crewd_client.v1.task_pb2 import TASK_STATUS_WAITING
-from tests.support.daemon import Daemon, eventually
+from crewd_client.v1.task_pb2 import (
+    STEER_STATUS_DELIVERED,
+    STEER_STATUS_QUEUED,
+    STEER_STATUS_SEEN,
+    TASK_STATUS_WAITING,
+)
+from tests.support.daemon import Daemon
 from tests.support.desk import Desk, plain, retries, worker
 
 LINES = b"".join(b"line %d\n" % number for number in range(1, 201))
@@ -51,40 +54,29 @@ async def test_every_worker_ends_as_if_nothing_had_happened(daemon: Daemon, desk
     assert (await desk.task(run_id, "asks")).status == TASK_STATUS_WAITING
     (desk.root / "gate").touch()
     await desk.answer(ask.id, "yes")
+    await daemon.restart()
     run = await desk.ended(run_id)
     assert run.status == RUN_STATUS_FAILED
     ends = {t: await desk.attempt(run_id, t) for t in await desk.tasks(run_id)}
-    assert {t: a.number for t, a in ends.items()} == dict.fromkeys(ends, 1)
-    assert {t: (a.outcome, a.exit_code) for t, a in ends.items()} == {
-        **dict.fromkeys(("prints", "talks", "uses", "asks"), (OUTCOME_COMPLETED, 0)),
-        "sleeps": (OUTCOME_FAILED, 7),
+    assert {t: (a.number, a.outcome, a.exit_code) for t, a in ends.items()} == {
+        **dict.fromkeys(("prints", "talks", "uses", "asks"), (1, OUTCOME_COMPLETED, 0)),
+        "sleeps": (1, OUTCOME_FAILED, 7),
     }
     assert desk.never_twice()
-
-
-async def test_output_is_whole_and_usage_counted_once(daemon: Daemon, desk: Desk) -> None:
-    run_id = await five_at_work(desk)
-    await daemon.restart()
-    await daemon.restart()
-    (desk.root / "gate").touch()
-    await desk.answer((await desk.asked(run_id)).id, "yes")
-    run = await desk.ended(run_id)
+    await expect_whole_output(desk, run_id)
+    await expect_one_question(desk, run_id)
     assert (run.usage.input_tokens, run.usage.output_tokens) == (116, 3)
     assert run.usage.cost_micros == 3000
+
+
+async def expect_whole_output(desk: Desk, run_id: str) -> None:
     twice = LINES[: LINES.index(b"line 101\n")] * 2
     assert await desk.output(run_id, "prints") == twice
     assert (await desk.output(run_id, "talks")).startswith(LINES)
     assert b"q answered yes\n" in await desk.output(run_id, "asks")
 
 
-async def test_a_question_is_opened_once_and_answered_once(daemon: Daemon, desk: Desk) -> None:
-    run_id = await five_at_work(desk)
-    await daemon.restart()
-    (desk.root / "gate").touch()
-    (ask,) = await desk.open_asks()
-    await desk.answer(ask.id, "yes")
-    await daemon.restart()
-    await desk.ended(run_id)
+async def expect_one_question(desk: Desk, run_id: str) -> None:
     (ask,) = await desk.asks(run_id)
     assert ask.delivery == DELIVERY_DELIVERED
     assert desk.heard("asks", "answer") == ["q"]
@@ -104,66 +96,51 @@ async def between_commit_and_delivery(daemon: Daemon, *, sent: bool) -> None:
         await daemon.start()
 
 
-async def after_a_kill(daemon: Daemon) -> None:
+@pytest.mark.parametrize("sent", [True, False])
+async def test_what_was_committed_is_delivered_once(
+    daemon: Daemon, desk: Desk, *, sent: bool
+) -> None:
+    run_id = await desk.submit(
+        worker("answered", "ask q", "ask r", "result ok"),
+        worker("steered", "hello", "ask s", "steer", "steer", "result ok"),
+        worker("stopped", "ask t"),
+        plain("mute", f"wait {desk.root / 'gate'}"),
+        failure_mode=FAILURE_MODE_CONTINUE,
+    )
+    for task_id in ("answered", "steered", "stopped"):
+        await desk.asked(run_id, task_id)
+    await desk.happened(run_id, "attempt_started", "mute")
+    await between_commit_and_delivery(daemon, sent=sent)
+    await desk.answer((await desk.asked(run_id, "answered")).id, "blue")
+    await desk.answer((await desk.asked(run_id, "steered")).id, "red")
+    await desk.steer(run_id, "steered", "left")
+    await desk.client.runs.CancelTasks(
+        CancelTasksRequest(run_id=run_id, task_ids=["stopped", "mute"])
+    )
     daemon.kill()
     daemon.signal_host(signal.SIGCONT)
     await daemon.start()
+    await expect_it_goes_on(desk, run_id)
 
 
-@pytest.mark.parametrize("sent", [True, False])
-async def test_an_answer_that_was_committed_is_delivered_once(
-    daemon: Daemon, desk: Desk, *, sent: bool
-) -> None:
-    run_id = await desk.submit(worker("a", "ask q", "ask r", "result ok"))
-    ask = await desk.asked(run_id)
-    await between_commit_and_delivery(daemon, sent=sent)
-    await desk.answer(ask.id, "blue")
-    await after_a_kill(daemon)
-    second = (await desk.happened(run_id, "ask_opened", times=2)).ask_opened.ask
-    await desk.answer(second.id, "red")
-    assert (await desk.ended(run_id)).status == RUN_STATUS_COMPLETED
-    assert desk.heard("a", "answer") == ["q", "r"]
-    output = await desk.output(run_id, "a")
-    assert (output.count(b"q answered blue\n"), output.count(b"r answered red\n")) == (1, 1)
-    assert (await desk.counts(run_id))["ask_delivered"] == 2
-
-
-@pytest.mark.parametrize("sent", [True, False])
-async def test_a_steer_that_was_committed_is_delivered_once(
-    daemon: Daemon, desk: Desk, *, sent: bool
-) -> None:
-    run_id = await desk.submit(worker("a", "hello", "lines 1 0", "steer", "steer", "result ok"))
-    await eventually(lambda: can_steer(desk, run_id), "the worker can be steered")
-    await between_commit_and_delivery(daemon, sent=sent)
-    await desk.steer(run_id, "a", "left")
-    await after_a_kill(daemon)
-    await desk.steer(run_id, "a", "right")
-    assert (await desk.ended(run_id)).status == RUN_STATUS_COMPLETED
-    assert len(desk.heard("a", "steer")) == 2
-    output = await desk.output(run_id, "a")
+async def expect_it_goes_on(desk: Desk, run_id: str) -> None:
+    second = await desk.happened(run_id, "ask_opened", "answered", times=2)
+    await desk.answer(second.ask_opened.ask.id, "green")
+    await desk.steer(run_id, "steered", "right")
+    assert (await desk.ended(run_id)).status == RUN_STATUS_CANCELLED
+    ends = {t: (await desk.attempt(run_id, t)) for t in await desk.tasks(run_id)}
+    assert {t: (a.number, a.outcome) for t, a in ends.items()} == {
+        **dict.fromkeys(("answered", "steered"), (1, OUTCOME_COMPLETED)),
+        **dict.fromkeys(("stopped", "mute"), (1, OUTCOME_CANCELLED)),
+    }
+    assert desk.heard("answered", "answer") == ["q", "r"]
+    assert desk.heard("steered", "answer") == ["s"]
+    assert len(desk.heard("steered", "steer")) == 2
+    output = await desk.output(run_id, "steered")
     assert (output.count(b"steered left\n"), output.count(b"steered right\n")) == (1, 1)
-    told = [e.steer_updated.status for e in await desk.events(run_id) if e.kind == "steer_updated"]
-    assert Counter(told) == {1: 2, 2: 2, 3: 2}
-
-
-async def can_steer(desk: Desk, run_id: str) -> bool:
-    return (await desk.task(run_id, "a")).capabilities.can_steer
-
-
-@pytest.mark.parametrize("sent", [True, False])
-async def test_a_cancel_that_was_committed_is_carried_out(
-    daemon: Daemon, desk: Desk, *, sent: bool
-) -> None:
-    run_id = await desk.submit(worker("a", "ask q"), plain("b", "wait /nowhere"))
-    await desk.asked(run_id)
-    await desk.happened(run_id, "attempt_started", "b")
-    await between_commit_and_delivery(daemon, sent=sent)
-    assert (await desk.cancel(run_id)).status == RUN_STATUS_CANCELLING
-    await after_a_kill(daemon)
-    run = await desk.ended(run_id)
-    assert (run.status, run.open_ask_count) == (RUN_STATUS_CANCELLED, 0)
-    for task_id in ("a", "b"):
-        attempt = await desk.attempt(run_id, task_id)
-        assert (attempt.outcome, attempt.number) == (OUTCOME_CANCELLED, 1)
-    assert daemon.marked() == []
-    assert (await desk.server()).host.status == HOST_STATUS_READY
+    events = await desk.events(run_id)
+    told = Counter(e.steer_updated.status for e in events if e.kind == "steer_updated")
+    assert told == dict.fromkeys(
+        (STEER_STATUS_QUEUED, STEER_STATUS_DELIVERED, STEER_STATUS_SEEN), 2
+    )
+    assert Counter(e.kind for e in events)["ask_delivered"] == 3

@@ -78,6 +78,7 @@ async def test_what_an_ask_does_not_allow_is_refused_with_its_choices(world: Wor
     long = await refused(world.asks.AnswerAsk(an_answer("x" * 65_537), metadata=AUTH))
     unknown = pb.AnswerAskRequest(ask_id="ask_z", text="?")
     assert (wrong.reason, wrong.metadata["choices"]) == ("ANSWER_NOT_ALLOWED", "a, b")
+    assert wrong.fields == ["option_ids"]
     assert long.metadata == {"field": "text", "limit": "65536"}
     assert (await refused(world.asks.AnswerAsk(unknown, metadata=AUTH))).reason == "ASK_NOT_FOUND"
     assert (

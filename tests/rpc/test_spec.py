@@ -13,6 +13,25 @@ from crewd.v1 import ask_pb2, spec_pb2
 from crewd.v1.run_service_pb2 import CreateRunRequest
 from tests.rpc.requests import a_request, a_task
 
+WRONG = {
+    "failure_mode",
+    "retry.jitter",
+    "retry.max_backoff",
+    "limits.max_turns",
+    "limits.max_tasks",
+    "limits.max_duration",
+    "tasks[0].id",
+    "tasks[1].adapter",
+    "tasks[1].env",
+    "tasks[1].env_from",
+    "tasks[1].command[0]",
+    "tasks[2].id",
+    "tasks[2].timeout",
+    "tasks[3].id",
+    "tasks[3].command",
+}
+"""What is wrong with the worst request of these tests."""
+
 
 def refused(request: CreateRunRequest) -> CrewdError:
     with pytest.raises(CrewdError) as raised:
@@ -83,23 +102,7 @@ def test_all_problems_are_told_at_once_with_their_places(tmp_path: Path) -> None
     spec.tasks[2].timeout.seconds = -5
     error = refused(request)
     assert error.reason == "SPEC_INVALID"
-    assert set(fields(error)) == {
-        "failure_mode",
-        "retry.jitter",
-        "retry.max_backoff",
-        "limits.max_turns",
-        "limits.max_tasks",
-        "limits.max_duration",
-        "tasks[0].id",
-        "tasks[1].adapter",
-        "tasks[1].env",
-        "tasks[1].env_from",
-        "tasks[1].command[0]",
-        "tasks[2].id",
-        "tasks[2].timeout",
-        "tasks[3].id",
-        "tasks[3].command",
-    }
+    assert set(fields(error)) == WRONG
 
 
 @pytest.mark.parametrize(

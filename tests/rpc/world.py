@@ -253,12 +253,6 @@ def refusal_of(error: grpc.aio.AioRpcError) -> Refused:
     return Refused(error.code(), error.details() or "", status, info)
 
 
-async def ended(call: grpc.aio.UnaryStreamCall[object, object]) -> list[object]:
-    """Return all that the stream had to say."""
-    async with asyncio.timeout(PATIENCE):
-        return [response async for response in call]
-
-
 def _fatal(error: BaseException) -> None:
     raise error
 

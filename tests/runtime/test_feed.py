@@ -55,13 +55,23 @@ def test_a_tail_that_is_full_forgets_and_sends_who_is_behind_to_the_store() -> N
         assert [e.sequence for e in recent or ()] == [99, 100]
 
 
+def test_it_is_told_how_far_back_the_tail_is_known_to_reach() -> None:
+    feed = Feed()
+    with feed.watch("run_a") as early:
+        feed.publish([a_batch("run_b", an_entry(7))])
+        with feed.watch("run_b") as late:
+            assert not early.reaches(7)
+            assert (late.reaches(6), late.reaches(7)) == (False, True)
+
+
 def test_nothing_is_kept_for_runs_nobody_watches() -> None:
     feed = Feed()
     with feed.watch("run_a"):
         pass
     feed.publish([a_batch("run_a", an_entry(1))])
     with feed.watch("run_a") as watcher:
-        assert watcher.take(0, 10) == []
+        assert watcher.take(0, 10) is None
+        assert watcher.take(1, 10) == []
 
 
 async def test_a_bell_rung_before_the_wait_is_not_missed() -> None:

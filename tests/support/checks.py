@@ -41,7 +41,9 @@ def check_end(state: RunState) -> None:
     assert not state.live
     assert not state.run.open_ask_count
     assert not state.run.stopping or status is RunStatus.BLOCKED
-    unfinished = TASK_LIVE | ({TaskStatus.QUEUED} if status in RUN_TERMINAL else frozenset())
+    unfinished = set(TASK_LIVE)
+    if status in RUN_TERMINAL:
+        unfinished.add(TaskStatus.QUEUED)
     assert not [t.id for t in state.tasks.values() if t.status in unfinished]
     assert state.next_due() is None
     if status is RunStatus.COMPLETED:

@@ -142,7 +142,10 @@ class Desk:
         return (await self.happened(run_id, "ask_opened", task_id)).ask_opened.ask
 
     async def answer(self, ask_id: str, text: str) -> Ask:
-        request = AnswerAskRequest(ask_id=ask_id, text=text)
+        return await self.answer_as("", ask_id, text)
+
+    async def answer_as(self, request_id: str, ask_id: str, text: str) -> Ask:
+        request = AnswerAskRequest(request_id=request_id, ask_id=ask_id, text=text)
         return (await self.client.asks.AnswerAsk(request)).ask
 
     async def steer(self, run_id: str, task_id: str, text: str) -> None:

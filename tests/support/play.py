@@ -7,7 +7,7 @@ from typing import NamedTuple
 from crewd.core.decide import decide
 from crewd.core.effects import Continue, Effect
 from crewd.core.events import Event, Recorded
-from crewd.core.model import Answer, Ask, Attempt, Outbox, Survivor, Task, TaskStatus
+from crewd.core.model import Answer, Ask, Attempt, Outbox, RunStatus, Survivor, Task, TaskStatus
 from crewd.core.reports import Report, Verdict
 from crewd.core.spec import RunSpec
 from crewd.core.state import RunState
@@ -169,6 +169,9 @@ class Play:
     def outbox(self, task_id: str) -> list[Outbox]:
         rows = self.state.outbox.get(task_id, {})
         return [rows[seq] for seq in sorted(rows)]
+
+    def run_status(self) -> RunStatus:
+        return self.state.run.status
 
     def statuses(self) -> dict[str, TaskStatus]:
         return {task.id: task.status for task in self.state.tasks.values()}

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
@@ -210,7 +210,7 @@ def _with_request_id(request: Q) -> Q:
         return request
     copy: Any = type(request)()
     copy.CopyFrom(request)
-    copy.request_id = str(uuid.uuid4())
+    copy.request_id = os.urandom(16).hex()
     return copy  # type: ignore[no-any-return]
 
 

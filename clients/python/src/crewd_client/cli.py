@@ -5,11 +5,14 @@ A command's module is loaded when the command is used, so that each starts fast.
 
 from __future__ import annotations
 
+import gc
+import io
 import os
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import click
 
@@ -56,13 +59,20 @@ class _Commands(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="crew", message="%(prog)s %(version)s")
 @click.option("--state-dir", metavar="DIR", help="The daemon's state directory.")
 @click.option("--socket", metavar="PATH", help="The daemon's socket.")
 @click.pass_context
 def crew(ctx: click.Context, state_dir: str | None, socket: str | None) -> None:
     """Run crews of agents, follow them, answer their questions. The daemon itself: `crewd`."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+        return
     from crewd_client.commands.session import Session  # noqa: PLC0415  # `--help` needs no gRPC
 
     ctx.obj = Session(state_dir, socket)
@@ -72,7 +82,13 @@ def main() -> NoReturn:
     """Run the command that was typed and exit with its code."""
     # gRPC writes its own log to stderr, which is for people and for JSON.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    # Loading makes much and frees nothing; the collector goes on when the work begins.
+    gc.disable()
+    with suppress(AttributeError):
+        # What a terminal cannot show must not end the command.
+        cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     code = _outcome()
+    gc.enable()
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -97,9 +113,6 @@ def _say_usage(error: click.ClickException) -> int:
     from crewd_client.commands.exits import Refusal  # noqa: PLC0415  # as above
 
     context = error.ctx if isinstance(error, click.UsageError) else None
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        error.show()
-        return error.exit_code
     hint = f"{context.command_path} --help" if context is not None else ""
     return _say(Refusal(error.format_message(), hint=hint, code=error.exit_code))
 

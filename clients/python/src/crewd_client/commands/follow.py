@@ -212,6 +212,7 @@ async def _interrupted(
         if which == signal.SIGINT and await interrupts.next_within(SECOND_PRESS) == signal.SIGINT:
             await following.cancel(run_id)
             return None
+        following.view.close()
     return code
 
 

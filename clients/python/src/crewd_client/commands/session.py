@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import shutil
@@ -37,6 +38,8 @@ class Session:
         self, work: Callable[[Client], Coroutine[Any, Any, int]], *, start: bool = False
     ) -> int:
         """Do the work with a connected client; `start`: start the daemon if none runs."""
+        gc.freeze()
+        gc.enable()
         try:
             return asyncio.run(self._perform(work, start=start))
         except BrokenPipeError:

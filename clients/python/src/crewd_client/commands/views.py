@@ -93,7 +93,8 @@ class LiveView:
         self._run_id = run_id
         self._console: Console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._live: Live = Live(console=self._console, auto_refresh=False, transient=True)
-        self._paused = False
+        self._pauses = 0
+        self._closed = False
         self._live.start()
 
     def show(self, event: Event) -> None:
@@ -104,28 +105,28 @@ class LiveView:
             note(text)
 
     def refresh(self) -> None:
-        if not self._paused:
+        if not self._pauses and not self._closed:
             self._live.update(self._table(), refresh=True)
 
     def close(self) -> None:
-        if not self._paused:
+        """Leave the last table on the screen, unless somebody else has the terminal."""
+        if not self._pauses and not self._closed:
             self._live.stop()
-            self._paused = True
             self._console.print(self._table())
+        self._closed = True
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        if self._paused:
-            yield
-            return
-        self._paused = True
+        # Several may need the terminal at once, e.g. a prompt and an interrupt.
+        self._pauses += 1
         self._live.stop()
         try:
             yield
         finally:
-            self._paused = False
-            self._live.start()
-            self.refresh()
+            self._pauses -= 1
+            if not self._pauses and not self._closed:
+                self._live.start()
+                self.refresh()
 
     def _table(self) -> Table:
         from rich import box  # noqa: PLC0415  # only at a terminal

@@ -1,0 +1,1 @@
+"""What must be fast, measured: `make bench`."""

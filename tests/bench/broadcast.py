@@ -1,0 +1,128 @@
+"""An edge without runs: the real log, feed and server, and one run that talks without end.
+
+`python -m tests.bench.broadcast FOLDER EVENTS` serves at FOLDER/s/crewd.sock, says `ready`, and
+begins to append when it reads a line. Each append has 64 events, as of an actor that drains; the
+next waits for its commit. It ends when its stdin does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from crewd.core.changes import Changes
+from crewd.core.model import Run, RunStatus
+from crewd.core.spec import RunSpec
+from crewd.core.stimuli import Command, Create
+from crewd.core.units import Instant
+from crewd.rpc.auth import Auth
+from crewd.rpc.ports import Identity, Supervisor, Wiring
+from crewd.rpc.server import Server
+from crewd.runtime.actor import Render, RequestKey
+from crewd.runtime.feed import Feed
+from crewd.store import Entry, Log, Reads
+from tests.bench.history import end
+
+TOKEN = "of-the-bench"  # noqa: S105 - nobody else is there
+RUN_ID = "run_talks"
+DATA = b"\x08\x01" + b"\x1a\x00" + b"x" * 280
+AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Info:
+    host_status: str = "ready"
+    host_version: str = ""
+    host_protocol: int = 1
+    host_pid: int = 0
+    running_workers: int = 0
+    max_workers: int = 0
+    draining: bool = False
+
+
+class _NoSupervisor:
+    """Tells what there is to tell, and carries out nothing."""
+
+    def info(self) -> _Info:
+        return _Info()
+
+    async def create(self, create: Create, request: RequestKey | None, render: Render) -> bytes:
+        raise NotImplementedError
+
+    async def command(
+        self, run_id: str, command: Command, request: RequestKey | None, render: Render
+    ) -> bytes:
+        raise NotImplementedError
+
+
+async def _no_drain(*, wait: bool) -> int:
+    raise NotImplementedError(wait)
+
+
+async def serve(folder: Path, events: int) -> None:
+    async with AsyncExitStack() as stack:
+        feed = Feed()
+        log = Log(folder / "crewd.db", on_commit=feed.publish, on_state=print, on_fatal=end)
+        stack.push_async_callback(log.close)
+        reads = Reads(folder / "crewd.db")
+        stack.push_async_callback(reads.close)
+        run = Run(id=RUN_ID, spec=RunSpec(cwd="/"), status=RunStatus.RUNNING)
+        await log.append(RUN_ID, [], Changes(run=run, run_is_new=True))
+        server = Server(_wiring(folder, log, reads, feed))
+        await server.start()
+        await server.set_serving(serving=True)
+        stack.push_async_callback(server.stop, "done", restart_expected=False, grace_seconds=0)
+        print("ready", flush=True)
+        if await asyncio.to_thread(sys.stdin.readline):
+            await _talk(log, run, events)
+            await asyncio.to_thread(sys.stdin.readline)
+
+
+def _wiring(folder: Path, log: Log, reads: Reads, feed: Feed) -> Wiring:
+    supervisor: Supervisor = _NoSupervisor()
+    return Wiring(
+        supervisor=supervisor,
+        drain=_no_drain,
+        reads=reads,
+        feed=feed,
+        auth=Auth(TOKEN),
+        identity=Identity(
+            version="bench",
+            instance_id="bench",
+            store_id=log.store_id,
+            schema_version=log.schema_version,
+            state_dir=folder,
+            socket=folder / "s" / "crewd.sock",
+            start_time=Instant(1),
+        ),
+        transcripts=folder / "transcripts",
+    )
+
+
+async def _talk(log: Log, run: Run, events: int) -> None:
+    for done in range(0, events, AT_ONCE):
+        await log.append(RUN_ID, _entries(log, "message_posted", AT_ONCE, done), Changes())
+    run.status = RunStatus.COMPLETED
+    run.last_sequence = log.next_sequence
+    await log.append(RUN_ID, _entries(log, "run_finished", 1, events), Changes(run=run))
+
+
+def _entries(log: Log, kind: str, count: int, done: int) -> list[Entry]:
+    first = log.take_sequences(count)
+    return [
+        Entry(
+            sequence=first + n,
+            run_sequence=done + n + 1,
+            kind=kind,
+            chatter=kind == "message_posted",
+            data=DATA,
+        )
+        for n in range(count)
+    ]
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Path(sys.argv[1]), int(sys.argv[2])))
