@@ -104,6 +104,9 @@ def exited(turn: Turn, stimulus: WorkerExited) -> None:
     verdict = stimulus.verdict
     if attempt.stop_cause in STOPPED and (stimulus.stopped or stimulus.never_started):
         verdict = _stopped(attempt)
+    elif stimulus.stopped and not attempt.stop_cause and verdict.result is None is attempt.result:
+        # Not even exit code 0 is evidence of a worker that somebody else had ended.
+        verdict = _lost("it was stopped together with its host")
     proof = "never_started" if stimulus.never_started else "stopped" if stimulus.stopped else "exit"
     end = _ended(attempt, verdict, proof=proof, exited=stimulus, survivors=stimulus.survivors)
     settle(turn, end)
@@ -114,12 +117,7 @@ def lose(turn: Turn, attempt: Attempt, *, proof: str = "host_lost") -> None:
     if attempt.stop_cause in STOPPED:
         verdict = _stopped(attempt)
     else:
-        verdict = Verdict(
-            outcome=Outcome.LOST,
-            cause=Cause.LOST,
-            message="the process that ran it was lost before it ended",
-            retryable=True,
-        )
+        verdict = _lost("the process that ran it was lost before it ended")
     settle(turn, _ended(attempt, verdict, proof=proof))
 
 
@@ -254,6 +252,10 @@ def _stopped(attempt: Attempt) -> Verdict:
     outcome, cause, message = STOPPED.get(attempt.stop_cause, STOPPED["cancelled"])
     timed_out = outcome is Outcome.TIMED_OUT
     return Verdict(outcome=outcome, cause=cause, message=message, retryable=timed_out)
+
+
+def _lost(message: str) -> Verdict:
+    return Verdict(outcome=Outcome.LOST, cause=Cause.LOST, message=message, retryable=True)
 
 
 def _ended(

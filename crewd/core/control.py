@@ -16,17 +16,10 @@ from crewd.core.turn import Turn
 
 
 def cancel(turn: Turn, stimulus: Cancel) -> None:
-    """Ask for the end of the run. Repeating it changes nothing; `force` may be added later."""
+    """Ask for the end of the run. A repeat changes nothing; `force` may be added later."""
     run = turn.state.run
-    if run.status is RunStatus.CANCELLED:
-        return
     if run.status in RUN_TERMINAL:
-        raise CrewdError(
-            Reason.RUN_STATUS_CONFLICT,
-            f"run {run.id} is {run.status} already; there is nothing to cancel",
-            run_id=run.id,
-            status=run.status,
-        )
+        return
     if run.status is not RunStatus.CANCELLING or (stimulus.force and not run.cancel_force):
         turn.tell(RunCancelRequested(reason=stimulus.reason, force=stimulus.force))
 

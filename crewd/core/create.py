@@ -21,7 +21,7 @@ def create(turn: Turn, stimulus: Create) -> None:
         id=stimulus.run_id,
         spec=replace(spec, tasks=()),
         title=spec.title,
-        created_by=stimulus.actor.client or stimulus.actor.name,
+        created_by=stimulus.actor.name,
         request_id=stimulus.request_id,
         create_time=turn.now,
         update_time=turn.now,

@@ -248,9 +248,14 @@ class RunState:
     def changed(self) -> _Changed:
         return self._changed
 
+    def stamp(self, sequence: int) -> None:
+        """Say up to which event of the log the rows changed so far stand."""
+        self._changed.stamp(self.run, sequence)
+
     def take_changes(self, sequence: int) -> Changes:
         """Hand over what changed since the last call, stamped with the last sequence of it."""
-        changes = self._changed.take(self.run, sequence)
+        self.stamp(sequence)
+        changes = self._changed.take(self.run)
         self._changed = _Changed()
         return changes
 
@@ -290,13 +295,15 @@ class _Changed:
         key = (task_id, attempt)
         self.outbox_taken[key] = max(seq, self.outbox_taken.get(key, 0))
 
-    def take(self, run: Run, sequence: int) -> Changes:
+    def stamp(self, run: Run, sequence: int) -> None:
         for task in (*self.added_tasks.values(), *self.tasks.values()):
             task.last_sequence = sequence
         for ask in self.asks.values():
             ask.last_sequence = sequence
         if self.run:
             run.last_sequence = sequence
+
+    def take(self, run: Run) -> Changes:
         return Changes(
             run=run if self.run else None,
             run_is_new=self.run_is_new,

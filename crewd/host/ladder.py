@@ -30,10 +30,10 @@ class Ladder:
         self._give_up_at: float | None = None
         self._pause = _FIRST_PAUSE_SECONDS
         self._timer: Timer | None = None
+        self._asked: set[tuple[int, int]] = set()
 
     def begin(self, grace: float) -> None:
-        for process in self._owners.members(self._job):
-            send(process, signal.SIGTERM, signal.SIGCONT)
+        self._ask()
         self._deadline = time.monotonic() + grace
         self._timer = self._loop.after(grace, self._kill)
 
@@ -46,8 +46,17 @@ class Ladder:
 
     def look(self) -> None:
         """See whether the tree is gone; called when a process of it has ended."""
-        if not self._owners.orphans_of(self._job) and self._owners.is_gone(self._job):
+        if self._owners.is_gone(self._job):
             self._end([])
+        else:
+            self._ask()
+
+    def _ask(self) -> None:
+        """Ask each process once; one may have been born while its parent was asked."""
+        for process in self._owners.members(self._job):
+            if process.identity not in self._asked:
+                self._asked.add(process.identity)
+                send(process, signal.SIGTERM, signal.SIGCONT)
 
     def _kill(self) -> None:
         now = time.monotonic()

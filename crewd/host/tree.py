@@ -29,6 +29,10 @@ class Process(NamedTuple):
     zombie: bool
     start_ticks: int
 
+    @property
+    def identity(self) -> tuple[int, int]:
+        return self.pid, self.start_ticks
+
 
 def become_subreaper() -> None:
     """Make every orphan of our tree our child, so that none can leave it."""

@@ -10,14 +10,13 @@ import grpc
 from google.protobuf.message import Message
 from grpc.aio import ServicerContext
 
-from crewd.core.errors import CrewdError, Reason
 from crewd.core.model import Actor
 from crewd.rpc.auth import Auth
 from crewd.rpc.errors import invalid, too_large
 from crewd.rpc.wire import KIB, size_of
 from crewd.runtime.actor import RequestKey
+from crewd.runtime.requests import check_same
 from crewd.store import Reads
-from crewd.v1 import run_service_pb2
 
 Context: TypeAlias = "ServicerContext[Any, bytes]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -86,13 +85,5 @@ async def answered_before(reads: Reads, key: RequestKey | None) -> bytes | None:
     request = await reads.find_request(key.id) if key is not None else None
     if key is None or request is None:
         return None
-    if (request.method, request.digest) == (key.method, key.digest):
-        return request.response
-    run_id = ""
-    if request.method == "CreateRun":
-        run_id = run_service_pb2.CreateRunResponse.FromString(request.response).run.id
-    raise CrewdError(
-        Reason.REQUEST_ID_REUSED,
-        f"the request id {key.id!r} was used for another {request.method}",
-        run_id=run_id,
-    )
+    check_same(key, request)
+    return request.response

@@ -107,14 +107,18 @@ class Gathered:
 
 
 async def gather(
-    place: Place, fetch: Callable[[Page], Awaitable[Listed[T]]], encode: Callable[[T], bytes]
+    place: Place,
+    fetch: Callable[[Page], Awaitable[Listed[T]]],
+    encode: Callable[[T], bytes],
+    *,
+    at_once: int = _READ_AT_ONCE,
 ) -> Gathered:
     """Fill a page. It ends early rather than become larger than a response may be."""
     items: list[bytes] = []
     room = RESPONSE_BYTES
     after, as_of = place.cursor, 0
     while len(items) < place.size:
-        listed = await fetch(Page(limit=min(place.size - len(items), _READ_AT_ONCE), after=after))
+        listed = await fetch(Page(limit=min(place.size - len(items), at_once), after=after))
         as_of = as_of or listed.as_of_sequence
         encoded = [encode(row) for row in listed.rows]
         fitting = _fitting(encoded, room, at_least=0 if items else 1)

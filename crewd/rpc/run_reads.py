@@ -12,6 +12,7 @@ from crewd.rpc.errors import run_not_found, task_not_found
 from crewd.rpc.filters import run_filter
 from crewd.rpc.pages import gather, place_of
 from crewd.rpc.ports import Wiring
+from crewd.rpc.run_cache import RunCache
 from crewd.rpc.wire import ITEMS_TAG, repeated
 from crewd.v1 import run_service_pb2, run_task_pb2
 
@@ -19,6 +20,7 @@ from crewd.v1 import run_service_pb2, run_task_pb2
 class RunReads:
     def __init__(self, wiring: Wiring) -> None:
         self._reads = wiring.reads
+        self._runs = RunCache(wiring.reads)
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -37,7 +39,7 @@ class RunReads:
     ) -> bytes:
         place = place_of(request, request)
         which = run_filter(request.filter)
-        page = await gather(place, partial(self._reads.list_runs, which), _encode_run)
+        page = await gather(place, partial(self._runs.page, which), bytes, at_once=place.size)
         rest = run_service_pb2.ListRunsResponse(
             next_page_token=place.token(page.next), as_of_sequence=page.as_of_sequence
         )
@@ -68,10 +70,6 @@ class RunReads:
         if run is None:
             raise run_not_found(run_id)
         return run
-
-
-def _encode_run(run: Run) -> bytes:
-    return convert.run(run).SerializeToString()
 
 
 def _encode_task(run: Run) -> Callable[[Task], bytes]:

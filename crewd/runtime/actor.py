@@ -176,6 +176,8 @@ class Actor:
         self._encode(decision.events, work)
         work.effects.extend(decision.effects)
         if item.done is not None:
+            if decision.events:
+                self._state.stamp(work.entries[-1].sequence)
             response = item.render(self._state) if item.render else b""
             work.replies.append((item, response))
             if item.request is not None:
@@ -225,7 +227,7 @@ class Actor:
 
     async def _append(self, work: _Drain) -> None:
         state = self._state
-        if not work.entries and not state.changed.run:
+        if not work.entries and not work.requests and not state.changed.run:
             return
         sequence = work.entries[-1].sequence if work.entries else state.run.last_sequence
         changes = state.take_changes(sequence)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from crewd.core.errors import CrewdError, Reason
 from crewd.runtime.actor import RequestKey
+from crewd.store.entries import Request
 from crewd.store.reads import Reads
 
 
@@ -23,7 +24,7 @@ class Requests:
             return await act()
         known = self._in_flight.get(key.id)
         if known is not None:
-            _check_same(key, known[0].method, known[0].digest, "")
+            check_same(key, known[0])
             return await asyncio.shield(known[1])
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_retrieve)
@@ -46,17 +47,18 @@ class Requests:
         stored = await self._reads.find_request(key.id)
         if stored is None:
             return await act()
-        _check_same(key, stored.method, stored.digest, stored.run_id)
+        check_same(key, stored)
         return stored.response
 
 
-def _check_same(key: RequestKey, method: str, digest: bytes, run_id: str) -> None:
-    if (method, digest) != (key.method, key.digest):
+def check_same(key: RequestKey, known: RequestKey | Request) -> None:
+    """Raise REQUEST_ID_REUSED when the id came with another method or body before."""
+    if (known.method, known.digest) != (key.method, key.digest):
         raise CrewdError(
             Reason.REQUEST_ID_REUSED,
-            f"request id {key.id!r} was used before for another {method}; use a new id",
+            f"request id {key.id!r} was used before for another {known.method}; use a new id",
             request_id=key.id,
-            run_id=run_id,
+            run_id=known.run_id if isinstance(known, Request) else "",
         )
 
 

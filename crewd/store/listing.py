@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.model import Ask, AskStatus, Run, RunStatus, Task, TaskStatus
 from crewd.core.states import RUN_TERMINAL
+from crewd.core.units import Instant
 from crewd.store.queries import SQL
 from crewd.store.rows import ASK, RUN, TASK, to_json
 
@@ -52,8 +53,27 @@ class AskFilter:
     cwd: str = ""
 
 
+class RunVersion(NamedTuple):
+    """A run as it stood at one moment: what was made of it then is good until it changes."""
+
+    id: str
+    update_time: Instant
+
+
 def list_runs(connection: sqlite3.Connection, which: RunFilter, page: Page) -> Listed[Run]:
     """Unfinished runs first, the newest first within both."""
+    listed = list_run_versions(connection, which, page)
+    ids = [version.id for version in listed.rows]
+    found = connection.execute(SQL["runs"], (to_json(ids),)).fetchall()
+    runs = {run.id: run for run in map(RUN.decode, found)}
+    rows = [runs[run_id] for run_id in ids]
+    return Listed(rows=rows, next=listed.next, as_of_sequence=listed.as_of_sequence)
+
+
+def list_run_versions(
+    connection: sqlite3.Connection, which: RunFilter, page: Page
+) -> Listed[RunVersion]:
+    """Return the same runs without what they are: for who has them already."""
     wanted = which.statuses or RunStatus
     settled = [status for status in wanted if status in RUN_TERMINAL]
     search = _Search(
@@ -62,9 +82,9 @@ def list_runs(connection: sqlite3.Connection, which: RunFilter, page: Page) -> L
         {"cwd": which.cwd, "labels": to_json(which.labels)},
     )
     ids, cursor = search.page(connection, page)
-    found = connection.execute(SQL["runs"], (to_json(ids),)).fetchall()
-    runs = {run.id: run for run in map(RUN.decode, found)}
-    return _listed(connection, [runs[run_id] for run_id in ids], cursor)
+    found = connection.execute(SQL["run_versions"], (to_json(ids),)).fetchall()
+    times: dict[str, Instant] = dict(found)
+    return _listed(connection, [RunVersion(i, times[i]) for i in ids], cursor)
 
 
 def list_asks(connection: sqlite3.Connection, which: AskFilter, page: Page) -> Listed[Ask]:

@@ -165,6 +165,13 @@ FROM json_each(?) AS wanted
     JOIN run_spec ON run_spec.run_id = run.id
 WHERE run.deleted_sequence = 0;
 
+-- name: run_versions
+-- When each of these runs last changed.
+SELECT run.id, run.update_time
+FROM json_each(?) AS wanted
+    CROSS JOIN run ON run.id = wanted.value
+WHERE run.deleted_sequence = 0;
+
 -- name: tasks_of_runs
 -- All tasks of these runs, in no order that is promised.
 SELECT {task.selected}, task_spec.spec

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,9 @@ from crewd.store.listing import (
     Listed,
     Page,
     RunFilter,
+    RunVersion,
     list_asks,
+    list_run_versions,
     list_runs,
     list_tasks,
 )
@@ -53,12 +55,19 @@ class Reads:
             self._idle.get_nowait().close()
 
     async def get_run(self, run_id: str) -> Run | None:
-        rows = await self._rows("runs", to_json([run_id]))
-        return RUN.decode(rows[0]) if rows else None
+        return next(iter(await self.get_runs([run_id])), None)
+
+    async def get_runs(self, run_ids: Sequence[str]) -> list[Run]:
+        """Return those of the runs that are there, in no order that is promised."""
+        return [RUN.decode(row) for row in await self._rows("runs", to_json(run_ids))]
 
     async def list_runs(self, which: RunFilter, page: Page) -> Listed[Run]:
         """Unfinished runs first, the newest first within both."""
         return await self._read(partial(list_runs, which=which, page=page))
+
+    async def list_run_versions(self, which: RunFilter, page: Page) -> Listed[RunVersion]:
+        """Return the same runs by id and the time they last changed."""
+        return await self._read(partial(list_run_versions, which=which, page=page))
 
     async def find_run_ids(self, prefix: str, limit: int = 16) -> list[str]:
         """Return ids that begin so, in their order."""

@@ -28,7 +28,7 @@ def created(spec: RunSpec) -> RunCreated:
             id=RUN_ID,
             spec=replace(spec, tasks=()),
             title="Measure",
-            created_by="crew",
+            created_by="ann",
             request_id="request_1",
             create_time=START,
             update_time=START,

@@ -15,7 +15,9 @@ from crewd_client.v1.event_pb2 import Event
 from tests.support.daemon import Daemon, alive, eventually
 from tests.support.desk import Desk
 
-LONGEST_CALM_SECONDS = 0.9
+READY_SHARE = 0.85
+VICTIMS = (("daemon",), *[("host",)] * 4, ("daemon", "host"))
+LONGEST_CALM_SECONDS = 0.4
 MOST_EVENTS_IN_ONE_GO = 40
 
 
@@ -68,9 +70,12 @@ class Misfortune:
         self.kills = {"daemon": 0, "host": 0}
 
     async def strike(self) -> None:
-        """Let a random while pass, then kill."""
+        """Kill at a random point: mostly when all is up again, sometimes before that."""
+        if self._random.random() < READY_SHARE:
+            await self._daemon.serves()
+            await self._daemon.host()
         await asyncio.sleep(self._random.uniform(0, LONGEST_CALM_SECONDS))
-        victims = self._random.choice((("daemon",), ("daemon",), ("host",), ("daemon", "host")))
+        victims = self._random.choice(VICTIMS)
         if "host" in victims:
             await self._kill_host()
         if "daemon" in victims:
