@@ -110,7 +110,7 @@ class ScriptedSupervisor:
     ) -> bytes:
         decision = decide(state, command, self._tick())
         response = render(state)
-        stored = [] if request is None else [_request(request, response, self._now)]
+        stored = [] if request is None else [_request(state.run.id, request, response, self._now)]
         await self._append(state, decision.events, stored)
         return response
 
@@ -139,9 +139,9 @@ class ScriptedSupervisor:
         return self._now
 
 
-def _request(key: RequestKey, response: bytes, now: Instant) -> Request:
+def _request(run_id: str, key: RequestKey, response: bytes, now: Instant) -> Request:
     return Request(
-        id=key.id, run_id="", method=key.method, digest=key.digest, response=response, time=now
+        id=key.id, run_id=run_id, method=key.method, digest=key.digest, response=response, time=now
     )
 
 
