@@ -66,7 +66,7 @@ def _host_line(info: ServerInfo) -> str:
     if host.status == HostStatus.HOST_STATUS_UNREACHABLE:
         return (
             "host: UNREACHABLE: no worker can be started; reads, answers and cancels are served; "
-            f"see {info.state_dir}/host/host.log"
+            f"{host.message or info.state_dir + '/host/host.log'}"
         )
     if host.status != HostStatus.HOST_STATUS_READY:
         return "host: being started or connected to"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from crewd import __version__
 from crewd.core.spec import Limits
 from crewd.core.units import SECOND, Span, seconds
 from crewd.rpc.calls import REQUEST_ID_BYTES, TEXT_BYTES, Context, Handler, bounded, unary
@@ -83,6 +84,8 @@ def _host(info: RuntimeInfo) -> server_pb2.HostInfo:
         protocol=info.host_protocol,
         pid=info.host_pid,
         running_workers=info.running_workers,
+        restart_needed=info.host_version not in {"", __version__},
+        message=info.host_message,
         status=server_pb2.HostStatus.Value(f"HOST_STATUS_{info.host_status.upper()}"),
     )
 

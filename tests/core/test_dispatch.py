@@ -17,6 +17,7 @@ from crewd.core.units import Instant, later, seconds
 from tests.support.builders import (
     DONE,
     HOST,
+    KILLED,
     START,
     a_question,
     a_spec,
@@ -133,7 +134,7 @@ def test_a_worker_that_listens_is_first_told_its_task() -> None:
 
 def test_the_next_attempt_is_told_how_the_one_before_it_ended() -> None:
     play = Play.running(a_spec(a_worker("a")))
-    play.stopped("a")
+    play.exit("a", KILLED)
     play.wait(2)
 
     play.dispatch()

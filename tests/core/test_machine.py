@@ -371,7 +371,7 @@ class RunMachine(RuleBasedStateMachine):
 
 TestRun = RunMachine.TestCase
 TestRun.settings = settings(
-    max_examples=200,
+    max_examples=150,
     stateful_step_count=60,
     deadline=None,
     derandomize=True,

@@ -55,6 +55,7 @@ BEGIN = Instant(1_750_000_000_000_000)
 @dataclass(slots=True)
 class Info:
     host_status: str = "ready"
+    host_message: str = ""
     host_version: str = "0.1.0"
     host_protocol: int = 1
     host_pid: int = 4242

@@ -14,8 +14,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any
@@ -112,6 +112,15 @@ class Daemon:
 
     def send(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Have the process do nothing for a while."""
+        self.send(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.send(signal.SIGCONT)
 
     async def ended(self) -> int:
         """Wait until the process has ended by itself; return its exit code."""

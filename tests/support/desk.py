@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
+from collections.abc import AsyncGenerator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
-from crewd_client import Client, list_asks, list_events, list_tasks, read_output, watch_run
+from crewd_client import (
+    Client,
+    list_asks,
+    list_events,
+    list_runs,
+    list_tasks,
+    read_output,
+    watch_run,
+)
 from crewd_client.v1.ask_pb2 import ASK_STATUS_OPEN, Ask
 from crewd_client.v1.ask_service_pb2 import AnswerAskRequest, AskFilter
 from crewd_client.v1.attempt_pb2 import Attempt
@@ -82,6 +91,9 @@ class Desk:
 
     async def run(self, run_id: str) -> Run:
         return (await self.client.runs.GetRun(GetRunRequest(run_id=run_id))).run
+
+    def runs(self) -> AsyncGenerator[Run, None]:
+        return list_runs(self.client)
 
     async def ended(self, run_id: str) -> Run:
         """Wait for the end of the run."""

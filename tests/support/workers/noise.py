@@ -1,9 +1,14 @@
-"""A worker whose output nobody ordered: `noise.py KIND`, then a result and exit code 0."""
+"""A worker whose output nobody ordered: `noise.py KIND`, then a result and exit code 0.
+
+A flood begins once $FLOODGATE is there.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
+from pathlib import Path
 
 GARBAGE = (
     b"\x00\x01\xff\xfe\n",
@@ -27,9 +32,11 @@ def main(kind: str) -> None:
         write(b"".join(GARBAGE))
     elif kind == "long":
         for _ in range(LONG_LINE_BYTES // MIB):
-            write(b"x" * MIB)
+            write(b"X" * MIB)
     else:
-        line = b"y" * 1023 + b"\n"
+        while not Path(os.environ["FLOODGATE"]).exists():
+            time.sleep(0.01)
+        line = b"Y" * 1023 + b"\n"
         for _ in range(FLOOD_BYTES // MIB):
             write(line * 1024)
     write(b'\n{"type": "result", "outcome": "completed", "text": "done"}\n')

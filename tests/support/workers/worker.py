@@ -77,6 +77,12 @@ class Worker:
             self._print(f"line {number}")
             time.sleep(float(pause))
 
+    def _chatter(self, rest: str) -> None:
+        """Say so many messages of so many characters."""
+        count, size = map(int, rest.split())
+        for _ in range(count):
+            self._tell("message", text="m" * size)
+
     def _usage(self, tokens: str) -> None:
         self._tell("usage", input_tokens=int(tokens), output_tokens=1, cost_usd=0.001)
 

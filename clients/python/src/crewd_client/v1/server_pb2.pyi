@@ -184,6 +184,7 @@ class HostInfo(_message.Message):
     RUNNING_WORKERS_FIELD_NUMBER: _builtins.int
     RESTART_NEEDED_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """Its version. Empty: not reached yet."""
     protocol: _builtins.int
@@ -193,9 +194,11 @@ class HostInfo(_message.Message):
     running_workers: _builtins.int
     """Worker processes that run under it."""
     restart_needed: _builtins.bool
-    """True: its files on disk are newer than the process."""
+    """True: it is of another version than the daemon; it goes on until its workers have ended."""
     status: Global___HostStatus.ValueType
     """Whether the daemon has it."""
+    message: _builtins.str
+    """Why it is not ready, and what to do about it, for people. Empty while it is ready."""
     def __init__(
         self,
         *,
@@ -205,10 +208,11 @@ class HostInfo(_message.Message):
         running_workers: _builtins.int = ...,
         restart_needed: _builtins.bool = ...,
         status: Global___HostStatus.ValueType = ...,
+        message: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["pid", b"pid", "protocol", b"protocol", "restart_needed", b"restart_needed", "running_workers", b"running_workers", "status", b"status", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "pid", b"pid", "protocol", b"protocol", "restart_needed", b"restart_needed", "running_workers", b"running_workers", "status", b"status", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
