@@ -27,6 +27,10 @@ log = structlog.get_logger()
 ORPHAN_GRACE: Final = timedelta(0)
 
 
+NOT_ITS_FAULT: Final = frozenset({"epoch", "shutting_down", "lost"})
+"""Refusals that say something of the host only: the start is made again and costs no attempt."""
+
+
 class JobKey(NamedTuple):
     run_id: str
     task_id: str
@@ -206,12 +210,13 @@ class Jobs:
 
     def _refuse(self, key: JobKey, kind: str, message: str) -> None:
         known = kind in s.Refusal.__members__.values()
+        other = s.Refusal.TRANSIENT if kind in NOT_ITS_FAULT else s.Refusal.SPAWN
         self._tell(
             key,
             s.WorkerRefused(
                 task_id=key.task_id,
                 attempt=key.number,
-                kind=s.Refusal(kind) if known else s.Refusal.SPAWN,
+                kind=s.Refusal(kind) if known else other,
                 message=message,
             ),
         )

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from crewd.core.model import Ask, Attempt, Outbox, Run, RunStatus, Task
-from crewd.core.states import RUN_TERMINAL, TASK_TERMINAL
+from crewd.core.model import Ask, Attempt, Outbox, Run, RunStatus, Task, TaskStatus
+from crewd.core.states import RUN_TERMINAL
 from crewd.store.queries import SQL
 from crewd.store.rows import ASK, ATTEMPT, OUTBOX, RUN, TASK, to_json
 
@@ -26,7 +26,7 @@ class LoadedRun:
     """A run and what of it can still matter.
 
     Tasks in the order of their positions; of each its latest attempt and any that has not ended;
-    asks that are open or whose task is not settled; messages the host may not have.
+    asks that are open or whose task may still ask again; messages the host may not have.
     """
 
     run: Run
@@ -49,7 +49,9 @@ def load(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[LoadedR
     rows = connection.execute(SQL["attempts_to_recover"], (found,)).fetchall()
     for attempt in map(ATTEMPT.decode, rows):
         loaded[attempt.run_id].attempts.append(attempt)
-    rows = connection.execute(SQL["asks_to_recover"], (found, _words(TASK_TERMINAL))).fetchall()
+    rows = connection.execute(
+        SQL["asks_to_recover"], (found, _words([TaskStatus.COMPLETED]))
+    ).fetchall()
     for ask in map(ASK.decode, rows):
         loaded[ask.run_id].asks.append(ask)
     rows = connection.execute(SQL["outbox_to_recover"], (found,)).fetchall()

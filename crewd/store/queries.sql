@@ -218,7 +218,7 @@ FROM json_each(?) AS wanted
 WHERE attempt.number = task.attempt OR attempt.status <> 'ended';
 
 -- name: asks_to_recover
--- Of these runs, the asks that are open or belong to a task that is not settled.
+-- Of these runs, the asks that are open or belong to a task that may still ask again.
 SELECT {ask.selected}
 FROM json_each(?1) AS wanted
     CROSS JOIN ask ON ask.run_id = wanted.value

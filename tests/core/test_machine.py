@@ -98,7 +98,9 @@ def specs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> RunSpec:
     )
 
 
-class RunMachine(RuleBasedStateMachine):
+class Watched(RuleBasedStateMachine):
+    """Looks at every decision, and at the state after every step."""
+
     def __init__(self) -> None:
         super().__init__()
         self.patches = pytest.MonkeyPatch()
@@ -117,6 +119,62 @@ class RunMachine(RuleBasedStateMachine):
     @property
     def state(self) -> RunState:
         return self.driver.state
+
+    def observe(self, before: Before, _stimulus: s.Stimulus, decision: Decision) -> None:
+        state = self.state
+        self.stimuli += 1
+        checks.check_needs(state, decision)
+        if not before.reopening:
+            checks.check_left_alone(before.statuses, state)
+        assert len(decision.events) <= 6 + 5 * len(state.tasks), "too much is told of one thing"
+        for fact, _ in self.driver.facts:
+            if isinstance(fact, OutboxQueued) and fact.row.kind is OutboxKind.ANSWER:
+                self.check_told_once(fact)
+        last = self.driver.events[-1].run_sequence if self.driver.events else 0
+        sequences = [recorded.run_sequence for recorded in decision.events]
+        assert sequences == list(range(last + 1, last + 1 + len(sequences)))
+
+    def check_told_once(self, fact: OutboxQueued) -> None:
+        row = fact.row
+        committed = {
+            (k.row.task_id, k.row.attempt, k.row.ref)
+            for commit in self.driver.commits
+            for k, _ in commit.facts
+            if isinstance(k, OutboxQueued)
+        }
+        assert (row.task_id, row.attempt, row.ref) not in committed, "an answer is told twice"
+
+    @invariant()
+    def holds(self) -> None:
+        driver, state = self.driver, self.state
+        if not state.run.last_run_sequence:
+            return
+        checks.check_rows(state, driver.rows)
+        checks.check_progress(state, continues=driver.continues)
+        if not driver.continues:
+            checks.check_end(state)
+        checks.check_indexes(state, driver.rows.load(), driver.now)
+
+    def teardown(self) -> None:
+        try:
+            if self.driver.commits:
+                assert len(self.driver.events) <= 12 * (self.stimuli + len(self.state.tasks))
+                self.replay()
+        finally:
+            self.patches.undo()
+
+    def replay(self) -> None:
+        """Facts folded over nothing give the rows."""
+        state, rows = an_empty_state(), Rows()
+        for commit in self.driver.commits:
+            for fact, now in commit.facts:
+                apply(state, fact, now)
+            rows.store(state.take_changes(commit.sequence))
+        assert vars(rows) == vars(self.driver.rows)
+
+
+class RunMachine(Watched):
+    """What people, workers, the host, the clock and crashes may do, in any order."""
 
     @initialize(spec=specs(), host_first=st.booleans())
     def create(self, spec: RunSpec, *, host_first: bool) -> None:
@@ -281,58 +339,6 @@ class RunMachine(RuleBasedStateMachine):
             assert not self.driver.tell(again), "answered twice"
 
     # What is always true
-
-    def observe(self, before: Before, _stimulus: s.Stimulus, decision: Decision) -> None:
-        state = self.state
-        self.stimuli += 1
-        checks.check_needs(state, decision)
-        if not before.reopening:
-            checks.check_left_alone(before.statuses, state)
-        assert len(decision.events) <= 6 + 5 * len(state.tasks), "too much is told of one thing"
-        for fact, _ in self.driver.facts:
-            if isinstance(fact, OutboxQueued) and fact.row.kind is OutboxKind.ANSWER:
-                self.check_told_once(fact)
-        last = self.driver.events[-1].run_sequence if self.driver.events else 0
-        sequences = [recorded.run_sequence for recorded in decision.events]
-        assert sequences == list(range(last + 1, last + 1 + len(sequences)))
-
-    def check_told_once(self, fact: OutboxQueued) -> None:
-        row = fact.row
-        committed = {
-            (k.row.task_id, k.row.attempt, k.row.ref)
-            for commit in self.driver.commits
-            for k, _ in commit.facts
-            if isinstance(k, OutboxQueued)
-        }
-        assert (row.task_id, row.attempt, row.ref) not in committed, "an answer is told twice"
-
-    @invariant()
-    def holds(self) -> None:
-        driver, state = self.driver, self.state
-        if not state.run.last_run_sequence:
-            return
-        checks.check_rows(state, driver.rows)
-        checks.check_progress(state, continues=driver.continues)
-        if not driver.continues:
-            checks.check_end(state)
-        checks.check_indexes(state, driver.rows.load(), driver.now)
-
-    def teardown(self) -> None:
-        try:
-            if self.driver.commits:
-                assert len(self.driver.events) <= 12 * (self.stimuli + len(self.state.tasks))
-                self.replay()
-        finally:
-            self.patches.undo()
-
-    def replay(self) -> None:
-        """Facts folded over nothing give the rows."""
-        state, rows = an_empty_state(), Rows()
-        for commit in self.driver.commits:
-            for fact, now in commit.facts:
-                apply(state, fact, now)
-            rows.store(state.take_changes(commit.sequence))
-        assert vars(rows) == vars(self.driver.rows)
 
     def line(self, job: Job, kind: str, ref: str) -> list[Report]:
         match kind:

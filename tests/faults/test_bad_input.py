@@ -25,7 +25,6 @@ async def test_a_spec_that_cannot_be_carried_out_is_refused_and_says_why(desk: D
         "GRAPH_CYCLE": in_a_circle,
         "GRAPH_UNKNOWN_TASK": [shell("a", "true", depends_on=["x"])],
         "WORKER_NOT_FOUND": [TaskSpec(id="a", command=["no-such-program"])],
-        "CWD_INVALID": [shell("a", "true", cwd="/no/such/place")],
         "SPEC_INVALID": [shell("A task", "true")],
     }
     for reason, tasks in wrong.items():
@@ -33,7 +32,13 @@ async def test_a_spec_that_cannot_be_carried_out_is_refused_and_says_why(desk: D
     circle = await refusal(desk, *in_a_circle)
     assert circle.metadata["path"].count("a") == 2
     missing = await refusal(desk, TaskSpec(id="a", command=["no-such-program"]))
-    assert missing.metadata == {"command": "no-such-program", "path": "/usr/bin:/bin"}
+    assert missing.metadata["command"] == "no-such-program"
+    assert missing.metadata["path"] == "/usr/bin:/bin"
+    request = desk.request(shell("a", "true"))
+    request.spec.workspace.cwd = "/no/such/place"
+    with pytest.raises(InvalidRequestError) as nowhere:
+        await desk.client.runs.CreateRun(request)
+    assert nowhere.value.reason == "CWD_INVALID"
     assert [run async for run in desk.runs()] == []
 
 
@@ -67,6 +72,7 @@ async def test_what_vanishes_after_the_start_fails_its_task_at_once(desk: Desk) 
     run_id = await desk.submit(
         plain("gate", f"wait {desk.root / 'gate'}"),
         shell("cwd", "true", cwd=str(place), depends_on=["gate"]),
+        shell("never", "true", cwd=str(desk.root / "never")),
         TaskSpec(id="program", command=[str(program)], depends_on=["gate"]),
         failure_mode=FAILURE_MODE_CONTINUE,
         retry=retries(3),
@@ -77,6 +83,7 @@ async def test_what_vanishes_after_the_start_fails_its_task_at_once(desk: Desk) 
     assert (await desk.ended(run_id)).status == RUN_STATUS_FAILED
     for task_id, cause, name in (
         ("cwd", CAUSE_WORKSPACE_MISSING, place),
+        ("never", CAUSE_WORKSPACE_MISSING, desk.root / "never"),
         ("program", CAUSE_EXECUTABLE_MISSING, program),
     ):
         task = await desk.task(run_id, task_id)
