@@ -152,6 +152,10 @@ class Actor:
             self._broken_by = ""
             self._finish(work)
         self._busy = False
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Say so if only a person can make this run go on, and nothing waits."""
         if self.is_idle and not self._reloading and self._state.is_settled:
             self._around.settled(self)
 

@@ -6,9 +6,12 @@ Also the runtime's face to the rpc edge: create, command, drain, and what there 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections import Counter
+from collections.abc import Coroutine, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -85,6 +88,7 @@ class Supervisor:
         self._tasks = tasks
         self._actors: dict[str, Actor] = {}
         self._loading: dict[str, asyncio.Future[Actor]] = {}
+        self._callers: Counter[str] = Counter()
         self._requests = Requests(parts.reads)
         self._snapshot: host.HostSnapshot | None = None
         self._recovering = True
@@ -92,8 +96,8 @@ class Supervisor:
         """News that came before the runs they are about were opened."""
         self._idle = asyncio.Event()
         clock = Clock()
-        self._slots = Slots(parts.max_workers, self._nudge)
-        self._timers = Timers(clock, self._due)
+        self._slots = Slots(parts.max_workers, partial(self._tell, GoOn()))
+        self._timers = Timers(clock, partial(self._tell, Due()))
         self._jobs = Jobs(
             parts.tools,
             parts.environment,
@@ -131,8 +135,9 @@ class Supervisor:
         """Carry out a person's command on a run. Raises RUN_NOT_FOUND, or what the run refuses."""
 
         async def act() -> bytes:
-            actor = await self._actor(run_id)
-            return await actor.ask(command, request=request, render=render)
+            with self._kept(run_id):
+                actor = await self._actor(run_id)
+                return await actor.ask(command, request=request, render=render)
 
         return await self._requests.once(request, act)
 
@@ -256,8 +261,19 @@ class Supervisor:
             actor.tell(ready(self._snapshot, (), (), recovery=False))
         return actor
 
+    @contextmanager
+    def _kept(self, run_id: str) -> Generator[None]:
+        """Drop no actor of this run: one that was only loaded would be gone before the command."""
+        self._callers[run_id] += 1
+        try:
+            yield
+        finally:
+            self._callers -= Counter((run_id,))
+            if (actor := self._actors.get(run_id)) is not None:
+                actor.let_go()
+
     def _settled(self, actor: Actor) -> None:
-        if self._actors.get(actor.run_id) is actor:
+        if self._actors.get(actor.run_id) is actor and actor.run_id not in self._callers:
             del self._actors[actor.run_id]
             self._timers.set(actor.run_id, None)
             self._slots.forget(actor.run_id)
@@ -292,15 +308,10 @@ class Supervisor:
         if not self._slots.open and not state.live:
             self._idle.set()
 
-    def _nudge(self, run_id: str) -> None:
+    def _tell(self, stimulus: Stimulus, run_id: str) -> None:
         actor = self._actors.get(run_id)
         if actor is not None:
-            actor.tell(GoOn())
-
-    def _due(self, run_id: str) -> None:
-        actor = self._actors.get(run_id)
-        if actor is not None:
-            actor.tell(Due())
+            actor.tell(stimulus)
 
     def _live_count(self) -> int:
         return sum(len(actor.state.live) for actor in self._actors.values())

@@ -106,7 +106,7 @@ def _load() -> str:
 
 
 def _say(what: str) -> None:
-    print(f"  {what} ...", file=sys.stderr, flush=True)
+    print(f"  ({what})", flush=True)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ Produce = Callable[[int, int], Awaitable[object]]
 
 
 async def measure(scale: Scale) -> AsyncIterator[Row]:
-    each = scale.pick(1000, 100)
+    each = scale.pick(500, 100)
     folder = scale.folder / "append"
     folder.mkdir()
     bare: list[float] = []

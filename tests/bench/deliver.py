@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crewd_client import Client
+import grpc
+import grpc.aio
+
 from crewd_client.v1.run_stream_pb2 import WatchRunRequest, WatchRunResponse
 from tests.bench.broadcast import AT_ONCE, DATA, RUN_ID, TOKEN
 from tests.bench.place import ROOT
@@ -25,6 +27,9 @@ from tests.bench.scale import Scale
 
 WATCHERS = 10
 _SECONDS = 120.0
+_METADATA = (("authorization", f"Bearer {TOKEN}"),)
+# A connection of its own for each, as of ten programs.
+_OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.default_authority", "localhost"))
 _FRAMED = 1 + 2 + len(DATA)
 """A tag, a length of two bytes, the event."""
 _BESIDE = 100
@@ -58,20 +63,18 @@ async def _round(folder: Path, events: int) -> _Rates:
         place = Path(tempfile.mkdtemp(prefix="b-", dir=folder))
         server = await stack.enter_async_context(_a_server(place, events))
         assert server.stdin is not None
-        env = {"CREWD_TOKEN": TOKEN, "HOME": str(place)}
-        clients = [
-            await stack.enter_async_context(
-                await Client.connect(socket=place / "s" / "crewd.sock", env=env)
-            )
+        target = f"unix:{place}/s/crewd.sock"
+        channels = [
+            await stack.enter_async_context(grpc.aio.insecure_channel(target, _OPTIONS))
             for _ in range(WATCHERS)
         ]
-        watchers = [_Watcher(client) for client in clients]
+        watchers = [_Watcher(channel) for channel in channels]
         await asyncio.gather(*(watcher.caught_up.wait() for watcher in watchers))
         start = time.perf_counter()
         server.stdin.write(b"go\n")
         live = await _rate(watchers, events, start)
         start = time.perf_counter()
-        replayed = await _rate([_Watcher(client) for client in clients], events, start)
+        replayed = await _rate([_Watcher(channel) for channel in channels], events, start)
     return _Rates(live, replayed)
 
 
@@ -87,20 +90,18 @@ async def _rate(watchers: list[_Watcher], events: int, start: float) -> float:
 class _Watcher:
     """One stream, to its end."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, channel: grpc.aio.Channel) -> None:
         self.received = 0
         self.caught_up = asyncio.Event()
-        self.ended = asyncio.ensure_future(self._watch(client))
+        self.ended = asyncio.ensure_future(self._watch(channel))
 
-    async def _watch(self, client: Client) -> None:
-        connection = client.connection
+    async def _watch(self, channel: Any) -> None:  # noqa: ANN401 - see below
         # Any: a method without a deserializer gives bytes, which its type does not say.
-        channel: Any = connection.channel
         method = channel.unary_stream(
             "/crewd.v1.RunService/WatchRun", WatchRunRequest.SerializeToString
         )
         request = WatchRunRequest(run_id=RUN_ID, stop_when_finished=True)
-        async for response in method(request, metadata=connection.metadata):
+        async for response in method(request, metadata=_METADATA):
             if not self.caught_up.is_set():
                 assert WatchRunResponse.FromString(response).caught_up or self.received == 0
                 self.caught_up.set()

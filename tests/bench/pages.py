@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass
+from typing import Protocol
 
 from crewd.store import EventQuery, Page, Reads, RunFilter
-from crewd_client import list_runs
+from crewd_client.v1.run_service_pb2 import ListRunsRequest
 from crewd_client.v1.run_stream_pb2 import ListEventsRequest
 from tests.bench.history import a_log, store_finished, store_talkative
 from tests.bench.place import a_daemon
@@ -17,9 +19,8 @@ from tests.bench.scale import Scale
 from tests.support.desk import Desk
 
 _PAGE = 100
+_LARGEST_PAGE = 1000
 _RUN_ID = "run_talks"
-
-Read = Callable[[], Awaitable[object]]
 
 
 async def finished_runs(scale: Scale) -> tuple[str, int]:
@@ -37,66 +38,88 @@ async def measure(scale: Scale) -> AsyncIterator[Row]:
     database = scale.folder / "long.db"
     shutil.copyfile(source, database)
     events = scale.pick(1_000_000, 20_000)
-    scale.say(f"storing {events} events")
+    scale.say(f"storing {events:,} events")
     first = await store_talkative(database, _RUN_ID, events)
-    places = [random.randrange(first, first + events - _PAGE) for _ in range(scale.pick(300, 50))]  # noqa: S311 - where to look
-    lists = scale.pick(50, 10)
-    named = f"page of {_PAGE} events anywhere in {events:,}"
-    listed = f"list of {runs + 1} runs"
+    scene = _Scene(events, runs + 1, first, scale.pick(300, 50), scale.pick(50, 10))
     async with a_log(database):
         reads = Reads(database)
         try:
-            pages = [await _timed(_read_page(reads, place)) for place in places]
-            lists_read = [await _timed(_read_runs(reads, runs + 1)) for _ in range(lists)]
+            rows = await scene.rows("read by the store", _StoreReads(reads))
         finally:
             await reads.close()
-    yield at_most(f"{named}, read by the store, p50", middle(pages), MILLISECONDS, 2)
-    yield told("the same, p90", tenth_worst(pages), MILLISECONDS)
-    yield at_most(f"{listed}, read by the store, p50", middle(lists_read), MILLISECONDS, 5)
+    for row in rows:
+        yield row
     async with a_daemon(scale.folder, database=database) as desk:
         database.unlink()
-        pages = [await _timed(_call_page(desk, place)) for place in places]
-        lists_read = [await _timed(_call_runs(desk, runs + 1)) for _ in range(lists)]
-    yield at_most(f"{named}, by a client, decoded, p50", middle(pages), MILLISECONDS, 2)
-    yield told("the same, p90", tenth_worst(pages), MILLISECONDS)
-    yield at_most(f"{listed}, by a client, decoded, p50", middle(lists_read), MILLISECONDS, 5)
+        for row in await scene.rows("by a client, decoded", _Calls(desk)):
+            yield row
 
 
-async def _timed(read: Read) -> float:
+class _Way(Protocol):
+    """A way to what is stored. Each gives how many items it got."""
+
+    async def events(self, after: int) -> int: ...
+    async def runs(self, count: int) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    events: int
+    runs: int
+    first: int
+    looks: int
+    lists: int
+
+    async def rows(self, how: str, way: _Way) -> list[Row]:
+        last = self.first + self.events - _PAGE
+        places = [random.randrange(self.first, last) for _ in range(self.looks)]  # noqa: S311 - where to look
+        pages = [await _timed(way.events(place), _PAGE) for place in places]
+        firsts = [await _timed(way.runs(_PAGE), _PAGE) for _ in range(self.lists)]
+        whole = [await _timed(way.runs(self.runs), self.runs) for _ in range(self.lists)]
+        named = f"page of {_PAGE} events anywhere in {self.events:,}, {how}, p50"
+        listed = f"list of {self.runs:,} runs, {how}, p50"
+        return [
+            at_most(named, middle(pages), MILLISECONDS, 2),
+            told("the same, p90", tenth_worst(pages), MILLISECONDS),
+            at_most(listed, middle(whole), MILLISECONDS, 5),
+            told(f"its first page of {_PAGE}", middle(firsts), MILLISECONDS),
+        ]
+
+
+async def _timed(read: Awaitable[int], wanted: int) -> float:
     start = time.perf_counter()
-    await read()
-    return 1000 * (time.perf_counter() - start)
+    found = await read
+    taken = 1000 * (time.perf_counter() - start)
+    assert found == wanted, f"{found} items, not {wanted}"
+    return taken
 
 
-def _read_page(reads: Reads, after: int) -> Read:
-    async def read() -> None:
+class _StoreReads:
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    async def events(self, after: int) -> int:
         query = EventQuery(run_id=_RUN_ID, after_sequence=after, limit=_PAGE)
-        page = await reads.list_events(query)
-        assert len(page.entries) == _PAGE
+        return len((await self._reads.list_events(query)).entries)
 
-    return read
-
-
-def _read_runs(reads: Reads, count: int) -> Read:
-    async def read() -> None:
-        listed = await reads.list_runs(RunFilter(), Page(limit=count))
-        assert len(listed.rows) == count
-
-    return read
+    async def runs(self, count: int) -> int:
+        return len((await self._reads.list_runs(RunFilter(), Page(limit=count))).rows)
 
 
-def _call_page(desk: Desk, after: int) -> Read:
-    async def read() -> None:
+class _Calls:
+    def __init__(self, desk: Desk) -> None:
+        self._runs = desk.client.runs
+
+    async def events(self, after: int) -> int:
         request = ListEventsRequest(run_id=_RUN_ID, after_sequence=after, page_size=_PAGE)
-        page = await desk.client.runs.ListEvents(request)
-        assert len(page.events) == _PAGE
+        return len((await self._runs.ListEvents(request)).events)
 
-    return read
-
-
-def _call_runs(desk: Desk, count: int) -> Read:
-    async def read() -> None:
-        runs = [run async for run in list_runs(desk.client, page_size=1000)]
-        assert len(runs) == count
-
-    return read
+    async def runs(self, count: int) -> int:
+        found, request = 0, ListRunsRequest(page_size=min(count, _LARGEST_PAGE))
+        while found < count:
+            page = await self._runs.ListRuns(request)
+            found += len(page.runs)
+            request.page_token = page.next_page_token
+            if not page.next_page_token:
+                break
+        return found

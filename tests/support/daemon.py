@@ -100,7 +100,12 @@ class Daemon:
         await self.serves()
 
     async def serves(self) -> None:
-        await eventually(lambda: "daemon_serving" in self._said(), "the daemon serves")
+        def fact() -> bool:
+            assert self._process is not None
+            assert self._process.poll() is None, self._said()
+            return "daemon_serving" in self._said()
+
+        await eventually(fact, "the daemon serves")
 
     def kill(self) -> None:
         self.send(signal.SIGKILL)
