@@ -23,6 +23,7 @@ from crewd.core.state import RunState
 from crewd.core.stimuli import Command, Create, Due, GoOn, HostGone, Stimulus
 from crewd.runtime.actor import Actor, Encode, Render, RequestKey, Surroundings
 from crewd.runtime.clock import Clock
+from crewd.runtime.housekeeping import delete_left_transcripts
 from crewd.runtime.jobs import JobKey, Jobs, ready
 from crewd.runtime.pump import Pump, PumpTools
 from crewd.runtime.requests import Requests
@@ -86,6 +87,7 @@ class Supervisor:
         self._reads = parts.reads
         self._link = parts.tools.link
         self._tasks = tasks
+        self._transcripts = parts.tools.transcripts
         self._actors: dict[str, Actor] = {}
         self._loading: dict[str, asyncio.Future[Actor]] = {}
         self._callers: Counter[str] = Counter()
@@ -183,6 +185,7 @@ class Supervisor:
         held, self._held = self._held or [], None
         for news in held:
             self.heard(news)
+        self._spawn(delete_left_transcripts(self._transcripts, self._reads), "left transcripts")
         return len(loaded)
 
     def heard(self, news: host.News) -> None:

@@ -65,6 +65,10 @@ class Reads:
         """Unfinished runs first, the newest first within both."""
         return await self._read(partial(list_runs, which=which, page=page))
 
+    async def known_runs(self, run_ids: Sequence[str]) -> set[str]:
+        """Return those of the ids that are runs."""
+        return {run_id for run_id, _ in await self._rows("run_versions", to_json(run_ids))}
+
     async def list_run_versions(self, which: RunFilter, page: Page) -> Listed[RunVersion]:
         """Return the same runs by id and the time they last changed."""
         return await self._read(partial(list_run_versions, which=which, page=page))

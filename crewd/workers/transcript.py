@@ -191,6 +191,14 @@ def folder_of(root: Path, run_id: str) -> Path:
     return root / run_id
 
 
+def transcribed_runs(root: Path) -> list[str]:
+    """Return the ids of the runs that have transcripts."""
+    try:
+        return sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+    except FileNotFoundError:
+        return []
+
+
 def delete_run(root: Path, run_id: str) -> int:
     """Delete the transcripts of a run; return how many bytes they were."""
     folder = folder_of(root, run_id)

@@ -50,8 +50,8 @@ async def refusal(desk: Desk, *tasks: TaskSpec) -> CrewdError:
 
 async def test_a_request_that_is_not_understood_or_too_large_is_refused(desk: Desk) -> None:
     sound = desk.request(shell("a", "true"))
+    strange = CreateRunRequest.FromString(sound.SerializeToString() + FIELD_127)
     with pytest.raises(InvalidRequestError) as unknown:
-        strange = CreateRunRequest.FromString(sound.SerializeToString() + FIELD_127)
         await desk.client.runs.CreateRun(strange)
     assert unknown.value.reason == "UNKNOWN_FIELD"
     with pytest.raises(InvalidRequestError) as large:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
-import subprocess
 import sys
 
 from crewd_client.v1.attempt_pb2 import OUTCOME_CANCELLED, OUTCOME_COMPLETED, OUTCOME_LOST
@@ -111,15 +111,13 @@ async def test_a_forced_cancel_ends_beside_a_hung_host_and_names_what_is_left(
 
 async def test_a_second_host_is_refused_by_name(daemon: Daemon) -> None:
     first = await daemon.host()
-    second = subprocess.run(
-        [sys.executable, "-m", "crewd.host", "--state-dir", str(daemon.state_dir)],
+    second = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "crewd.host", "--state-dir", str(daemon.state_dir)),
         env=daemon.env,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
+        stderr=asyncio.subprocess.PIPE,
     )
+    _, err = await second.communicate()
     assert second.returncode == 3
-    assert f"pid {first}, version " in second.stderr
-    assert str(daemon.hosts.socket) in second.stderr
+    assert f"pid {first}, version " in err.decode()
+    assert str(daemon.hosts.socket) in err.decode()
     assert alive(first)

@@ -23,6 +23,10 @@ TASKS = 30
 KILLS = 100
 
 
+def chance() -> Random:
+    return Random(SEED)  # noqa: S311 - the same misfortune every time
+
+
 def tasks(root: Path) -> list[TaskSpec]:
     """Describe tasks that need some others, each of which ends once its gate is open."""
     made: list[TaskSpec] = []
@@ -43,8 +47,8 @@ async def test_a_run_survives_a_hundred_kills(daemon: Daemon, desk: Desk) -> Non
     run_id = await desk.submit(
         *tasks(desk.root), retry=retries(1000), limits=RunLimits(max_concurrent_workers=6)
     )
-    misfortune = Misfortune(daemon, Random(SEED))
-    watching = asyncio.create_task(unsteady_watch(desk, run_id, Random(SEED)))
+    misfortune = Misfortune(daemon, chance())
+    watching = asyncio.create_task(unsteady_watch(desk, run_id, chance()))
     answering = asyncio.create_task(answer_everything(desk, run_id))
     while sum(misfortune.kills.values()) < KILLS:
         await misfortune.strike()

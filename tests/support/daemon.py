@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from inspect import isawaitable
 from pathlib import Path
@@ -119,7 +119,7 @@ class Daemon:
         os.kill(self.pid, number)
 
     @contextmanager
-    def stopped(self) -> Iterator[None]:
+    def stopped(self) -> Generator[None]:
         """Have the process do nothing for a while."""
         self.send(signal.SIGSTOP)
         try:

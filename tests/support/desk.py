@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 from google.protobuf.duration_pb2 import Duration
 
@@ -36,35 +36,60 @@ from crewd_client.v1.run_service_pb2 import (
 from crewd_client.v1.run_stream_pb2 import OutputStream, ReadOutputRequest
 from crewd_client.v1.run_task_pb2 import GetTaskRequest, SteerTaskRequest
 from crewd_client.v1.server_pb2 import ServerInfo
-from crewd_client.v1.spec_pb2 import RetryPolicy, RunSpec, TaskSpec, WorkspaceSpec
+from crewd_client.v1.spec_pb2 import (
+    FailureMode,
+    RetryPolicy,
+    RunLimits,
+    RunSpec,
+    TaskSpec,
+    WorkspaceSpec,
+)
 from crewd_client.v1.task_pb2 import Task
 
 WORKERS = Path(__file__).parent / "workers"
 PATIENCE = 90.0
 
 
-def worker(task_id: str, *steps: str, **fields: Any) -> TaskSpec:
+class TaskFields(TypedDict, total=False):
+    """What a test may say of a task beside its command."""
+
+    adapter: str
+    cwd: str
+    depends_on: list[str]
+    env: dict[str, str]
+
+
+class RunFields(TypedDict, total=False):
+    """What a test may say of a run beside its tasks."""
+
+    goal: str
+    failure_mode: FailureMode.ValueType
+    limits: RunLimits
+    retry: RetryPolicy
+
+
+def worker(task_id: str, *steps: str, **fields: Unpack[TaskFields]) -> TaskSpec:
     """Describe a jsonl task that does what `workers/worker.py` calls these steps."""
-    return script(task_id, "worker", *steps, adapter="jsonl", **fields)
+    return script(task_id, "worker", *steps, **{"adapter": "jsonl", **fields})
 
 
-def plain(task_id: str, *steps: str, **fields: Any) -> TaskSpec:
+def plain(task_id: str, *steps: str, **fields: Unpack[TaskFields]) -> TaskSpec:
     """Describe a command task that does these steps."""
     return script(task_id, "worker", *steps, **fields)
 
 
-def script(task_id: str, name: str, *arguments: str, **fields: Any) -> TaskSpec:
+def script(task_id: str, name: str, *arguments: str, **fields: Unpack[TaskFields]) -> TaskSpec:
     command = [sys.executable, "-I", "-S", str(WORKERS / f"{name}.py"), *arguments]
     return TaskSpec(id=task_id, command=command, **fields)
 
 
-def shell(task_id: str, line: str, **fields: Any) -> TaskSpec:
+def shell(task_id: str, line: str, **fields: Unpack[TaskFields]) -> TaskSpec:
     return TaskSpec(id=task_id, command=["sh", "-c", line], **fields)
 
 
 def retries(attempts: int) -> RetryPolicy:
     """Try again so often, and at once."""
-    soon: Duration = Duration()
+    soon = Duration()
     soon.FromTimedelta(timedelta(milliseconds=10))
     return RetryPolicy(max_attempts=attempts, backoff=soon, max_backoff=soon)
 
@@ -74,19 +99,20 @@ class Desk:
         self.client = client
         self.root = root
 
-    def request(self, *tasks: TaskSpec, request_id: str = "", **spec: Any) -> CreateRunRequest:
+    def request(
+        self, *tasks: TaskSpec, request_id: str = "", **spec: Unpack[RunFields]
+    ) -> CreateRunRequest:
         return CreateRunRequest(
             request_id=request_id,
-            spec=RunSpec(
-                **{"goal": "a test", **spec},
-                tasks=tasks,
-                workspace=WorkspaceSpec(cwd=str(self.root)),
-            ),
+            spec=RunSpec(**spec, tasks=tasks, workspace=WorkspaceSpec(cwd=str(self.root))),
             env=ClientEnv(path="/usr/bin:/bin", vars={"BOOK": str(self.root / "book")}),
         )
 
-    async def submit(self, *tasks: TaskSpec, **spec: Any) -> str:
-        created = await self.client.runs.CreateRun(self.request(*tasks, **spec))
+    async def submit(
+        self, *tasks: TaskSpec, request_id: str = "", **spec: Unpack[RunFields]
+    ) -> str:
+        request = self.request(*tasks, request_id=request_id, **spec)
+        created = await self.client.runs.CreateRun(request)
         return created.run.id
 
     async def run(self, run_id: str) -> Run:

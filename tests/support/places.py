@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests.support.daemon import Daemon
 
 
 @contextmanager
-def a_place() -> Iterator[Path]:
+def a_place() -> Generator[Path]:
     root = Path(tempfile.mkdtemp(prefix="cw-"))
     try:
         yield root
@@ -21,7 +21,7 @@ def a_place() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def a_daemon(*options: str) -> AsyncIterator[Daemon]:
+async def a_daemon(*options: str) -> AsyncGenerator[Daemon]:
     """Give a daemon that is not started yet, and clear away all of it in the end."""
     with a_place() as root:
         daemon = Daemon(root, options=options)
