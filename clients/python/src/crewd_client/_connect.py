@@ -107,7 +107,9 @@ class Connection:
         self._channels.append(grpc.aio.insecure_channel(target, options=_OPTIONS))
 
 
-class _UnaryCall(Generic[Q, R]):
+class _Call(Generic[Q, R]):
+    """A method of the daemon, as a generated stub makes it."""
+
     def __init__(
         self,
         connection: Connection,
@@ -120,6 +122,8 @@ class _UnaryCall(Generic[Q, R]):
         self._serialize = serialize
         self._deserialize = deserialize
 
+
+class _UnaryCall(_Call[Q, R]):
     async def __call__(
         self,
         request: Q,
@@ -156,19 +160,7 @@ class _UnaryCall(Generic[Q, R]):
         return response
 
 
-class _StreamCall(Generic[Q, R]):
-    def __init__(
-        self,
-        connection: Connection,
-        method: str,
-        serialize: Callable[[Q], bytes],
-        deserialize: Callable[[bytes], R],
-    ) -> None:
-        self._connection = connection
-        self._method = method
-        self._serialize = serialize
-        self._deserialize = deserialize
-
+class _StreamCall(_Call[Q, R]):
     async def __call__(
         self,
         request: Q,

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import click
 
 from crewd_client.client import Client
 from crewd_client.commands.answers import chosen_options
 from crewd_client.commands.exits import Exit, Refusal
 from crewd_client.commands.lines import question
+from crewd_client.commands.listing import Listing
 from crewd_client.commands.pick import PAGE, pick_ask, pick_run
 from crewd_client.commands.session import Session, json_option, read_text
 from crewd_client.commands.terminal import (
-    note,
     put,
     put_json,
-    put_table,
     seconds_between,
     shorten,
     span,
@@ -27,8 +24,6 @@ from crewd_client.pages import list_asks
 from crewd_client.v1.ask_pb2 import ASK_STATUS_OPEN, Ask
 from crewd_client.v1.ask_service_pb2 import AnswerAskRequest, AskFilter, GetAskRequest
 from crewd_client.watch import watch_asks
-
-_HEADS = ("ASK", "STATUS", "RUN", "TASK", "AGE", "QUESTION")
 
 
 @click.command()
@@ -48,9 +43,9 @@ def asks(
             statuses=[] if everything else [ASK_STATUS_OPEN],
         )
         if watch:
-            return await _watch(client, wanted, as_json=as_json)
+            return await _LISTING.follow(watch_asks(client, wanted), as_json=as_json)
         found = [ask async for ask in list_asks(client, wanted, page_size=PAGE)]
-        _put_asks(found, as_json=as_json)
+        _LISTING.put(found, as_json=as_json)
         return Exit.DONE
 
     return session.perform(work)
@@ -102,34 +97,15 @@ def _take_as_option(request: AnswerAskRequest, ask: Ask) -> None:
         request.text = ""
 
 
-async def _watch(client: Client, wanted: AskFilter, *, as_json: bool) -> int:
-    async for change in watch_asks(client, wanted):
-        if change.complete and not as_json:
-            _put_asks(change.items, as_json=False)
-            continue
-        for ask in change.items:
-            if as_json:
-                put_json(to_json(ask))
-            else:
-                put("  ".join(_cells(ask)))
-        if not as_json:
-            for gone in change.removed_ids:
-                put(f"{gone}  does not wait any more")
-    return Exit.DONE
-
-
-def _put_asks(asks: Iterable[Ask], *, as_json: bool) -> None:
-    shown = list(asks)
-    if as_json:
-        for ask in shown:
-            put_json(to_json(ask))
-    elif shown:
-        put_table(_HEADS, [_cells(ask) for ask in shown])
-    else:
-        note("no asks")
-
-
 def _cells(ask: Ask) -> list[str]:
     age = span(seconds_between(ask.create_time))
     asked = shorten(question(ask), 160)
     return [ask.id, word(ask, "status"), ask.run_id, ask.task_id, age, asked]
+
+
+_LISTING = Listing(
+    ("ASK", "STATUS", "RUN", "TASK", "AGE", "QUESTION"),
+    _cells,
+    nothing="no asks",
+    gone="does not wait any more",
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -11,11 +10,11 @@ from crewd_client.client import Client
 from crewd_client.commands.board import OVER
 from crewd_client.commands.exits import Exit
 from crewd_client.commands.lines import progress_text
+from crewd_client.commands.listing import Listing
 from crewd_client.commands.pick import PAGE, pick_run
 from crewd_client.commands.session import Session, json_option
 from crewd_client.commands.terminal import (
     clean_block,
-    note,
     put,
     put_json,
     put_table,
@@ -35,7 +34,6 @@ _SHOWN = 20
 _STATUSES = [
     name.removeprefix("RUN_STATUS_").lower() for name, number in RunStatus.items() if number
 ]
-_HEADS = ("RUN", "STATUS", "TASKS", "ASKS", "AGE", "TITLE")
 _TASK_HEADS = ("TASK", "STATUS", "TRY", "ELAPSED", "LAST")
 
 
@@ -63,13 +61,13 @@ def ls(
 
     async def work(client: Client) -> int:
         if watch:
-            return await _watch(client, wanted, as_json=as_json)
+            return await _LISTING.follow(watch_runs(client, wanted), as_json=as_json)
         shown: list[Run] = []
         async for run in list_runs(client, wanted, page_size=PAGE if everything else 0):
             if not everything and len(shown) >= _SHOWN and run.status in OVER:
                 break
             shown.append(run)
-        _put_runs(shown, as_json=as_json)
+        _LISTING.put(shown, as_json=as_json)
         return Exit.DONE
 
     return session.perform(work)
@@ -100,30 +98,6 @@ def _filter(cwd: str | None, statuses: tuple[str, ...]) -> RunFilter:
         cwd="" if cwd is None else str(Path(cwd).resolve()),
         statuses=[RunStatus.Value(f"RUN_STATUS_{status.upper()}") for status in statuses],
     )
-
-
-async def _watch(client: Client, wanted: RunFilter, *, as_json: bool) -> int:
-    async for change in watch_runs(client, wanted):
-        if change.complete and not as_json:
-            _put_runs(change.items, as_json=False)
-            continue
-        for run in change.items:
-            if as_json:
-                put_json(to_json(run))
-            else:
-                put("  ".join(_cells(run)))
-    return Exit.DONE
-
-
-def _put_runs(runs: Iterable[Run], *, as_json: bool) -> None:
-    shown = list(runs)
-    if as_json:
-        for run in shown:
-            put_json(to_json(run))
-    elif shown:
-        put_table(_HEADS, [_cells(run) for run in shown])
-    else:
-        note("no runs")
 
 
 def _cells(run: Run) -> list[str]:
@@ -168,3 +142,6 @@ def _task_cells(task: Task) -> list[str]:
         elapsed,
         shorten(last or task.result.text, 100),
     ]
+
+
+_LISTING = Listing(("RUN", "STATUS", "TASKS", "ASKS", "AGE", "TITLE"), _cells, nothing="no runs")
