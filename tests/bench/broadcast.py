@@ -1,8 +1,8 @@
 """An edge without runs: the real log, feed and server, and one run that talks without end.
 
-`python -m tests.bench.broadcast FOLDER EVENTS` serves at FOLDER/s/crewd.sock, says `ready`, and
-begins to append when it reads a line. Each append has 64 events, as of an actor that drains; the
-next waits for its commit. It ends when its stdin does.
+`python -m tests.bench.broadcast FOLDER APPENDS SIZE` serves at FOLDER/s/crewd.sock, says `ready`,
+and begins to append when it reads a line. Each append has SIZE events, as of an actor that drains;
+the next waits for its commit. It ends when its stdin does.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ from tests.bench.history import end
 TOKEN = "of-the-bench"  # noqa: S105 - nobody else is there
 RUN_ID = "run_talks"
 DATA = b"\x08\x01" + b"\x1a\x00" + b"x" * 280
-AT_ONCE = 64
 
 
 async def _no_drain(*, wait: bool) -> int:
     raise NotImplementedError(wait)
 
 
-async def serve(folder: Path, events: int) -> None:
+async def serve(folder: Path, appends: int, size: int) -> None:
     async with AsyncExitStack() as stack:
         feed = Feed()
         log = Log(folder / "crewd.db", on_commit=feed.publish, on_state=print, on_fatal=end)
@@ -49,7 +48,7 @@ async def serve(folder: Path, events: int) -> None:
         stack.push_async_callback(server.stop, "done", restart_expected=False, grace_seconds=0)
         print("ready", flush=True)
         if await asyncio.to_thread(sys.stdin.readline):
-            await _talk(log, run, events)
+            await _talk(log, run, appends, size)
             await asyncio.to_thread(sys.stdin.readline)
 
 
@@ -74,12 +73,12 @@ def _wiring(folder: Path, log: Log, reads: Reads, feed: Feed) -> Wiring:
     )
 
 
-async def _talk(log: Log, run: Run, events: int) -> None:
-    for done in range(0, events, AT_ONCE):
-        await log.append(RUN_ID, _entries(log, "message_posted", AT_ONCE, done), Changes())
+async def _talk(log: Log, run: Run, appends: int, size: int) -> None:
+    for n in range(appends):
+        await log.append(RUN_ID, _entries(log, "message_posted", size, n * size), Changes())
     run.status = RunStatus.COMPLETED
     run.last_sequence = log.next_sequence
-    await log.append(RUN_ID, _entries(log, "run_finished", 1, events), Changes(run=run))
+    await log.append(RUN_ID, _entries(log, "run_finished", 1, appends * size), Changes(run=run))
 
 
 def _entries(log: Log, kind: str, count: int, done: int) -> list[Entry]:
@@ -97,4 +96,4 @@ def _entries(log: Log, kind: str, count: int, done: int) -> list[Entry]:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(serve(Path(sys.argv[1]), *map(int, sys.argv[2:])))

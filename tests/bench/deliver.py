@@ -20,12 +20,13 @@ import grpc
 import grpc.aio
 
 from crewd_client.v1.run_stream_pb2 import WatchRunRequest, WatchRunResponse
-from tests.bench.broadcast import AT_ONCE, DATA, RUN_ID, TOKEN
+from tests.bench.broadcast import DATA, RUN_ID, TOKEN
 from tests.bench.place import ROOT
 from tests.bench.rows import PER_SECOND, Row, at_least, middle, told
 from tests.bench.scale import Scale
 
 WATCHERS = 10
+_LARGE, _SMALL = 256, 64
 _SECONDS = 120.0
 _METADATA = (("authorization", f"Bearer {TOKEN}"),)
 # A connection of its own for each, as of ten programs.
@@ -43,25 +44,27 @@ class _Rates:
 
 
 async def measure(scale: Scale) -> AsyncIterator[Row]:
-    events = scale.pick(1500, 150) * AT_ONCE
-    rounds = [await _round(scale.folder, events) for _ in range(scale.pick(3, 1))]
+    events = scale.pick(300, 50) * _LARGE
+    rounds = scale.pick(3, 1)
+    large = [await _round(scale.folder, events // _LARGE, _LARGE) for _ in range(rounds)]
+    small = [await _round(scale.folder, events // _SMALL, _SMALL) for _ in range(rounds)]
     yield at_least(
-        f"delivered events as they happen, {WATCHERS} watchers in another process",
-        middle([rates.live for rates in rounds]),
+        f"delivered events, {WATCHERS} watchers, {_LARGE} events an append",
+        middle([rates.live for rates in large]),
         PER_SECOND,
         300_000,
     )
+    yield told(f"{_SMALL} events an append", middle([r.live for r in small]), PER_SECOND)
     yield told(
-        f"the same from the store, {WATCHERS} watchers from the first event on",
-        middle([rates.replayed for rates in rounds]),
-        PER_SECOND,
+        "read again from the first event on", middle([r.replayed for r in large]), PER_SECOND
     )
 
 
-async def _round(folder: Path, events: int) -> _Rates:
+async def _round(folder: Path, appends: int, size: int) -> _Rates:
+    events = appends * size
     async with asyncio.timeout(_SECONDS), AsyncExitStack() as stack:
         place = Path(tempfile.mkdtemp(prefix="b-", dir=folder))
-        server = await stack.enter_async_context(_a_server(place, events))
+        server = await stack.enter_async_context(_a_server(place, appends, size))
         assert server.stdin is not None
         target = f"unix:{place}/s/crewd.sock"
         channels = [
@@ -109,13 +112,14 @@ class _Watcher:
 
 
 @asynccontextmanager
-async def _a_server(place: Path, events: int) -> AsyncGenerator[Process]:
+async def _a_server(place: Path, appends: int, size: int) -> AsyncGenerator[Process]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "tests.bench.broadcast",
         str(place),
-        str(events),
+        str(appends),
+        str(size),
         cwd=ROOT,
         stdin=PIPE,
         stdout=PIPE,

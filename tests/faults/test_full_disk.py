@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import warnings
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ LINES = b"".join(b"line %d\n" % number for number in range(1, 2001))
 
 
 @contextmanager
-def a_small_disk(root: Path) -> Iterator[Path]:
+def a_small_disk(root: Path) -> Generator[Path]:
     place = root / "disk"
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=700", "tmpfs", str(place)]

@@ -190,16 +190,20 @@ class Daemon:
         """End the daemon, the host and all workers; assert that nothing is left of them."""
         for client in self._clients:
             await client.close()
+        hosts = {self.host_pid()}
         if self._process is not None and self._process.returncode is None:
+            # One that is only just starting has not said its pid.
+            hosts |= {p.pid for p in all_processes().values() if p.parent == self.pid}
             self.kill()
-        self.signal_host(signal.SIGCONT)
-        self.signal_host(signal.SIGTERM)
-        host = self.host_pid()
+        hosts = {pid for pid in hosts if pid and alive(pid)}
+        for pid in hosts:
+            os.kill(pid, signal.SIGCONT)
+            os.kill(pid, signal.SIGTERM)
         try:
-            await eventually(lambda: not (host and alive(host)), "the host ends")
+            await eventually(lambda: not any(map(alive, hosts)), "the host ends")
             assert self.marked() == []
         finally:
-            kill_all(p for pid in [*self.marked(), host] if (p := read_process(pid)))
+            kill_all(p for pid in [*self.marked(), *hosts] if (p := read_process(pid)))
         if self.quiet:
             self.assert_quiet()
 

@@ -70,7 +70,9 @@ class RunFields(TypedDict, total=False):
 
 def worker(task_id: str, *steps: str, **fields: Unpack[TaskFields]) -> TaskSpec:
     """Describe a jsonl task that does what `workers/worker.py` calls these steps."""
-    return script(task_id, "worker", *steps, **{"adapter": "jsonl", **fields})
+    task = plain(task_id, *steps, **fields)
+    task.adapter = "jsonl"
+    return task
 
 
 def plain(task_id: str, *steps: str, **fields: Unpack[TaskFields]) -> TaskSpec:

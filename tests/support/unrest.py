@@ -17,7 +17,7 @@ from tests.support.desk import Desk
 
 READY_SHARE = 0.85
 VICTIMS = (("daemon",), *[("host",)] * 4, ("daemon", "host"))
-LONGEST_CALM_SECONDS = 0.4
+LONGEST_CALM_SECONDS = 0.25
 MOST_EVENTS_IN_ONE_GO = 40
 
 
