@@ -98,13 +98,16 @@ def exited(turn: Turn, stimulus: WorkerExited) -> None:
     if attempt is None:
         turn.do(ForgetWorker(task_id=stimulus.task_id, attempt=stimulus.attempt))
         return
-    # A daemon that was away meanwhile has not heard of what the host took.
+    # A daemon that was away meanwhile has heard neither of the start nor of what the host took.
+    if stimulus.pid:
+        start = WorkerStarted(task_id=attempt.task_id, attempt=attempt.number, pid=stimulus.pid)
+        started(turn, start)
     taken = OutboxAccepted(task_id=attempt.task_id, attempt=attempt.number, seq=stimulus.stdin_seq)
     accepted(turn, taken)
     verdict = stimulus.verdict
     if attempt.stop_cause in STOPPED and (stimulus.stopped or stimulus.never_started):
         verdict = _stopped(attempt)
-    elif stimulus.stopped and not attempt.stop_cause and verdict.result is None is attempt.result:
+    elif stimulus.stopped and not attempt.stop_cause and attempt.result is None:
         # Not even exit code 0 is evidence of a worker that somebody else had ended.
         verdict = _lost("it was stopped together with its host")
     proof = "never_started" if stimulus.never_started else "stopped" if stimulus.stopped else "exit"

@@ -140,6 +140,8 @@ class WorkerExited:
     never_started: bool = False
     stdin_seq: int = 0
     """The last message the host had taken for it."""
+    pid: int = 0
+    """0 when it never started, or the host does not know any more."""
     verdict: Verdict
 
 

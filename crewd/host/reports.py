@@ -20,6 +20,7 @@ def exited(job: Job, survivors: list[Process], epoch: str) -> Message:
         "news": "exit",
         "job": job.key,
         "epoch": epoch,
+        "pid": job.pid,
         "exit_code": job.exit_code,
         "signal": job.signal,
         STDOUT: job.stdout.spool.written,

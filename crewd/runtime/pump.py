@@ -160,5 +160,6 @@ def exit_stimulus(attempt: Attempt, seen: ExitSeen, verdict: Verdict) -> WorkerE
         stopped=seen.stopped,
         never_started=seen.never_started,
         stdin_seq=seen.stdin_seq,
+        pid=seen.pid,
         verdict=verdict,
     )

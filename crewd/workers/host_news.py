@@ -47,6 +47,7 @@ class ExitSeen:
     stopped: bool = False
     never_started: bool = False
     stdin_seq: int = 0
+    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)

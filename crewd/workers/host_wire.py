@@ -108,4 +108,5 @@ def _exit(line: Line) -> ExitSeen:
         stopped=line.stopped,
         never_started=line.never_started,
         stdin_seq=line.stdin_seq,
+        pid=line.pid,
     )

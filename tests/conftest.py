@@ -1,3 +1,5 @@
+"""Fixtures for tests that need a real daemon."""
+
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
