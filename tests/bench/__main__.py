@@ -12,6 +12,7 @@ import platform
 import sqlite3
 import sys
 import time
+import traceback
 from collections.abc import AsyncIterator, Callable
 
 import grpc
@@ -98,7 +99,8 @@ async def _guarded(name: str, scale: Scale) -> AsyncIterator[Row]:
         async for row in GROUPS[name](scale):
             yield row
     except _TROUBLE as error:
-        yield not_measured(name, repr(error))
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        yield not_measured(name, f"{error!r} at {where.name}: {where.line}")
 
 
 def _load() -> str:
