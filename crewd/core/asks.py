@@ -6,6 +6,7 @@ asks the same gets it, with its answer if there is one already.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from crewd.core.dispatch import listens, say
@@ -77,8 +78,10 @@ def answer(turn: Turn, stimulus: AnswerAsk) -> None:
         given = Answer(note=stimulus.answer.note, text=stimulus.answer.text)
         settle_ask(turn, ask, AskStatus.DECLINED, given=given, by=stimulus.actor)
         return
-    _check_answer(ask, stimulus.answer)
-    settle_ask(turn, ask, AskStatus.ANSWERED, given=stimulus.answer, by=stimulus.actor)
+    chosen = tuple(dict.fromkeys(stimulus.answer.option_ids))
+    given = replace(stimulus.answer, option_ids=chosen)
+    _check_answer(ask, given)
+    settle_ask(turn, ask, AskStatus.ANSWERED, given=given, by=stimulus.actor)
 
 
 def already_settled(ask: Ask) -> CrewdError:

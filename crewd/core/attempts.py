@@ -104,15 +104,16 @@ def exited(turn: Turn, stimulus: WorkerExited) -> None:
         started(turn, start)
     taken = OutboxAccepted(task_id=attempt.task_id, attempt=attempt.number, seq=stimulus.stdin_seq)
     accepted(turn, taken)
-    verdict = stimulus.verdict
+    verdict, spends = stimulus.verdict, True
     if attempt.stop_cause in STOPPED and (stimulus.stopped or stimulus.never_started):
         verdict = _stopped(attempt)
     elif stimulus.stopped and not attempt.stop_cause and attempt.result is None:
-        # Not even exit code 0 is evidence of a worker that somebody else had ended.
-        verdict = _lost("it was stopped together with its host")
+        # Not even exit code 0 is evidence of a worker that somebody else had ended. Whoever
+        # ended the host on purpose did not mean the task to fail.
+        verdict, spends = _lost("it was stopped together with its host"), False
     proof = "never_started" if stimulus.never_started else "stopped" if stimulus.stopped else "exit"
     end = _ended(attempt, verdict, proof=proof, exited=stimulus, survivors=stimulus.survivors)
-    settle(turn, end)
+    settle(turn, end, spends=spends)
 
 
 def lose(turn: Turn, attempt: Attempt, *, proof: str = "host_lost") -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from crewd.core.errors import CrewdError, Reason, Violation
 from crewd.core.spec import TaskSpec
+
+SHOWN: Final = 20
+"""Tasks of a cycle that its message names."""
 
 
 def check(tasks: Sequence[TaskSpec]) -> None:
@@ -13,7 +17,8 @@ def check(tasks: Sequence[TaskSpec]) -> None:
     _check_known(tasks)
     cycle = find_cycle({task.id: task.depends_on for task in tasks})
     if cycle:
-        path = " -> ".join(cycle)
+        shown = cycle if len(cycle) <= SHOWN else [*cycle[:SHOWN], "…", cycle[-1]]
+        path = " -> ".join(shown)
         raise CrewdError(
             Reason.GRAPH_CYCLE,
             f"the tasks wait for each other: {path}; remove one of these dependencies",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 from crewd.host.messages import Message
 from crewd.host.protocol import HostPaths
 from crewd.host.spool import Spool
@@ -33,7 +31,6 @@ class Job:
         "key",
         "mark",
         "pid",
-        "popen",
         "signal",
         "stderr",
         "stdin",
@@ -45,15 +42,14 @@ class Job:
     def __init__(
         self,
         key: str,
-        popen: subprocess.Popen[bytes],
+        pid: int,
         *,
         stdin: StdinQueue | None,
         stdout: Stream,
         stderr: Stream,
     ) -> None:
         self.key = key
-        self.popen = popen
-        self.pid = popen.pid
+        self.pid = pid
         self.mark = 0
         self.keep_children = False
         self.stdin = stdin
@@ -75,8 +71,7 @@ class Job:
         return out.written - out.consumed + err.written - err.consumed
 
     def worker_exited(self, code: int) -> None:
-        """Note how the worker ended; a negative code names a signal, as Popen has it."""
-        self.popen.returncode = code  # So that Popen never waits for a pid that is free again.
+        """Note how the worker ended; a negative code names a signal."""
         self.worker_ended = True
         if code < 0:
             self.signal = -code

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
-import subprocess
+import signal
 from pathlib import Path
 from typing import NamedTuple
 
 from crewd.host.messages import RefusedError
 
 _TRANSIENT = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-_FAILURES = (OSError, ValueError, subprocess.SubprocessError)
+_FAILURES = (OSError, ValueError)
+_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP)
+"""What Python or the host ignores, and a worker must not inherit as ignored."""
 _NOT_EXECUTABLE = {errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM}
 
 
@@ -30,7 +31,7 @@ class Order(NamedTuple):
 class Started(NamedTuple):
     """A new process, and our ends of its pipes."""
 
-    popen: subprocess.Popen[bytes]
+    pid: int
     stdin: int | None
     stdout: int
     stderr: int
@@ -44,7 +45,6 @@ class Launcher:
         """Start the process or raise RefusedError; a failed start leaves nothing open."""
         opened: list[int] = []
         try:
-            _check_directory(order.cwd)
             return self._start(order, opened)
         except _FAILURES as error:
             for descriptor in opened:
@@ -54,27 +54,17 @@ class Launcher:
     def _start(self, order: Order, opened: list[int]) -> Started:
         out, err = _pipe(opened), _pipe(opened)
         feed = _pipe(opened) if order.stdin else None
-        # Every descriptor of the host closes on exec, so the child need not look for others to
-        # close.
-        popen = subprocess.Popen(  # noqa: S603 - to start what it is told is what the host is for
-            order.argv,
-            cwd=order.cwd,
-            env=order.env,
-            stdin=self._nothing if feed is None else feed[0],
-            stdout=out[1],
-            stderr=err[1],
-            close_fds=False,
-            start_new_session=True,
-        )
+        ends = (self._nothing if feed is None else feed[0], out[1], err[1])
+        pid = _spawn(order, ends)
         os.close(out[1])
         os.close(err[1])
         os.set_blocking(out[0], False)
         os.set_blocking(err[0], False)
         if feed is None:
-            return Started(popen, None, out[0], err[0])
+            return Started(pid, None, out[0], err[0])
         os.close(feed[0])
         os.set_blocking(feed[1], False)
-        return Started(popen, feed[1], out[0], err[0])
+        return Started(pid, feed[1], out[0], err[0])
 
 
 def _pipe(opened: list[int]) -> tuple[int, int]:
@@ -83,9 +73,24 @@ def _pipe(opened: list[int]) -> tuple[int, int]:
     return ends
 
 
-def _check_directory(cwd: str) -> None:
-    if not stat.S_ISDIR(os.stat(cwd).st_mode):  # noqa: PTH116 - a Path costs more than the call
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), cwd)
+def _spawn(order: Order, ends: tuple[int, int, int]) -> int:
+    """Start it in a session of its own, with these as its three standard descriptors.
+
+    Every other descriptor of the host closes on exec. posix_spawn knows no directory, and the
+    host has one thread: it goes there for as long as the call takes.
+    """
+    os.chdir(order.cwd)
+    try:
+        return os.posix_spawn(
+            order.argv[0],
+            order.argv,
+            order.env,
+            file_actions=[(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(ends)],
+            setsid=True,
+            setsigdef=_DEFAULT_SIGNALS,
+        )
+    finally:
+        os.chdir("/")
 
 
 def _refusal(error: Exception, order: Order) -> RefusedError:

@@ -46,7 +46,7 @@ class Workshop:
             stdin = StdinQueue(self._loop, started.stdin, partial(self._on_room, order.job))
         job = Job(
             order.job,
-            started.popen,
+            started.pid,
             stdin=stdin,
             stdout=Stream(self._paths, order.job, name=STDOUT, descriptor=started.stdout),
             stderr=Stream(self._paths, order.job, name=STDERR, descriptor=started.stderr),

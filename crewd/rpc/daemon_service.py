@@ -52,6 +52,7 @@ class DaemonService:
             open_asks=counts.open_asks,
             heartbeat_interval=duration(seconds(wiring.heartbeat_seconds)),
             limits=_limits(info.max_workers),
+            status_message=info.paused,
         )
         stamp(server.start_time, identity.start_time)
         return pb.GetServerInfoResponse(server=server).SerializeToString()

@@ -8,13 +8,13 @@ from typing import Any, Final, cast
 
 import grpc
 import structlog
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from grpc.aio import InternalError, ServerInterceptor
 
 from crewd.core.errors import CrewdError, Reason
 from crewd.rpc.auth import Metadata
 from crewd.rpc.calls import Context, Handler
-from crewd.rpc.errors import DETAILS_KEY, draining, recovering, refusal
+from crewd.rpc.errors import DETAILS_KEY, draining, invalid, recovering, refusal
 from crewd.rpc.ports import Wiring
 from crewd.rpc.unknown import refuse_unknown_fields
 
@@ -84,10 +84,12 @@ class Interceptor(ServerInterceptor):
         streams: bool = handler.response_streaming
         behaviour: Any = handler.unary_stream if streams else handler.unary_unary
         checked = method in _WRITES
+        parse = cast("Callable[[bytes], Message]", handler.request_deserializer)
 
-        async def guarded(request: Message, context: Context) -> bytes | None:
+        async def guarded(data: bytes, context: Context) -> bytes | None:
             context.set_trailing_metadata(self._trailers)
             try:
+                request = _parsed(parse, data)
                 if checked:
                     refuse_unknown_fields(request)
                 return cast("bytes | None", await behaviour(request, context))
@@ -103,13 +105,20 @@ class Interceptor(ServerInterceptor):
         make: Any = (
             grpc.unary_stream_rpc_method_handler if streams else grpc.unary_unary_rpc_method_handler
         )
-        result: Handler = make(guarded, handler.request_deserializer, handler.response_serializer)
+        result: Handler = make(guarded, None, handler.response_serializer)
         self._guarded[method] = result
         return result
 
     async def _abort(self, context: Context, error: CrewdError) -> None:
         code, message, details = refusal(error)
         await context.abort(code, message, ((DETAILS_KEY, details), *self._trailers))
+
+
+def _parsed(parse: Callable[[bytes], Message], data: bytes) -> Message:
+    try:
+        return parse(data)
+    except DecodeError as error:
+        raise invalid("request", "is not the message of this method") from error
 
 
 def _incident(method: str, error: Exception) -> CrewdError:

@@ -36,6 +36,11 @@ class RuntimeInfo(Protocol):
     @property
     def max_workers(self) -> int: ...
     @property
+    def paused(self) -> str:
+        """Why nothing is stored now; empty while it is."""
+        ...
+
+    @property
     def draining(self) -> bool: ...
 
 

@@ -160,7 +160,9 @@ def _asks(problems: Problems, given: pb.AskPolicy) -> AskPolicy:
         on_timeout=problems.known(
             "asks.on_timeout", given.on_timeout, enums.TO_ON_TIMEOUT, OnTimeout.WAIT
         ),
-        timeout=problems.span("asks.timeout", given.timeout) if given.HasField("timeout") else None,
+        timeout=problems.span("asks.timeout", given.timeout, least=Span(0))
+        if given.HasField("timeout")
+        else None,
         default_option_id=problems.bounded(
             "asks.default_option_id", given.default_option_id, TITLE_BYTES
         ),

@@ -54,11 +54,13 @@ class Requests:
 def check_same(key: RequestKey, known: RequestKey | Request) -> None:
     """Raise REQUEST_ID_REUSED when the id came with another method or body before."""
     if (known.method, known.digest) != (key.method, key.digest):
+        run_id = known.run_id if isinstance(known, Request) else ""
+        made = f" ({run_id})" if run_id else ""
         raise CrewdError(
             Reason.REQUEST_ID_REUSED,
-            f"request id {key.id!r} was used before for another {known.method}; use a new id",
+            f"request id {key.id!r} was used before for another {known.method}{made}; use a new id",
             request_id=key.id,
-            run_id=known.run_id if isinstance(known, Request) else "",
+            run_id=run_id,
         )
 
 

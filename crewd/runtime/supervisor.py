@@ -22,6 +22,7 @@ from crewd.core.model import Run
 from crewd.core.state import RunState
 from crewd.core.stimuli import Command, Create, Due, GoOn, HostGone, Stimulus
 from crewd.runtime.actor import Actor, Encode, Render, RequestKey, Surroundings
+from crewd.runtime.admission import admit, check_disk, disk_trouble
 from crewd.runtime.clock import Clock
 from crewd.runtime.housekeeping import delete_left_transcripts
 from crewd.runtime.jobs import JobKey, Jobs, ready
@@ -42,7 +43,6 @@ _HOST_WORDS: Final = {
     host.HostStatus.CONNECTED: "ready",
     host.HostStatus.UNREACHABLE: "unreachable",
 }
-MAX_OPEN_RUNS: Final = 10_000
 
 
 class DrainMode(StrEnum):
@@ -125,7 +125,7 @@ class Supervisor:
         """Record a new run and start it. Raises DRAINING, DISK_LOW or QUEUE_FULL."""
 
         async def act() -> bytes:
-            self._admit()
+            admit(self._log, draining=not self._slots.open, open_runs=len(self._actors))
             actor = self._add(RunState(Run(id=create.run_id, spec=create.spec)))
             return await actor.ask(create, request=request, render=render)
 
@@ -137,6 +137,7 @@ class Supervisor:
         """Carry out a person's command on a run. Raises RUN_NOT_FOUND, or what the run refuses."""
 
         async def act() -> bytes:
+            check_disk(self._log, "nothing can be stored")
             with self._kept(run_id):
                 actor = await self._actor(run_id)
                 return await actor.ask(command, request=request, render=render)
@@ -168,7 +169,7 @@ class Supervisor:
             running_workers=self._live_count(),
             max_workers=self._slots.cap,
             draining=not self._slots.open,
-            paused=self._log.paused,
+            paused=disk_trouble(self._log),
         )
 
     # Start and host
@@ -226,18 +227,6 @@ class Supervisor:
         self._link.forget([job for job in ended if JobKey.of(job).run_id not in self._actors])
 
     # Actors
-
-    def _admit(self) -> None:
-        if not self._slots.open:
-            raise CrewdError(Reason.DRAINING, "the daemon is ending; try again when it is back")
-        if not self._log.can_admit():
-            why = self._log.paused or "the disk is nearly full"
-            raise CrewdError(Reason.DISK_LOW, f"no new run is taken: {why}; free some space")
-        if len(self._actors) >= MAX_OPEN_RUNS:
-            raise CrewdError(
-                Reason.QUEUE_FULL,
-                f"{MAX_OPEN_RUNS} runs are open; wait for some to end, or cancel them",
-            )
 
     async def _actor(self, run_id: str) -> Actor:
         actor = self._actors.get(run_id)

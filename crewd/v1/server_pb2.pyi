@@ -100,6 +100,7 @@ class ServerInfo(_message.Message):
     HEARTBEAT_INTERVAL_FIELD_NUMBER: _builtins.int
     LIMITS_FIELD_NUMBER: _builtins.int
     RESTART_NEEDED_FIELD_NUMBER: _builtins.int
+    STATUS_MESSAGE_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """The daemon's version."""
     instance_id: _builtins.str
@@ -120,6 +121,8 @@ class ServerInfo(_message.Message):
     """Asks that are open."""
     restart_needed: _builtins.bool
     """True: its files on disk are newer than the process."""
+    status_message: _builtins.str
+    """Why it takes no new work, for people, e.g. that the disk is full. Empty while it does."""
     @_builtins.property
     def api_versions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The packages it serves, e.g. `crewd.v1`."""
@@ -163,10 +166,11 @@ class ServerInfo(_message.Message):
         heartbeat_interval: _duration_pb2.Duration | None = ...,
         limits: Global___ServerLimits | None = ...,
         restart_needed: _builtins.bool = ...,
+        status_message: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat_interval", b"heartbeat_interval", "host", b"host", "limits", b"limits", "start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_versions", b"api_versions", "features", b"features", "heartbeat_interval", b"heartbeat_interval", "host", b"host", "instance_id", b"instance_id", "limits", b"limits", "open_asks", b"open_asks", "open_runs", b"open_runs", "restart_needed", b"restart_needed", "schema_version", b"schema_version", "socket", b"socket", "start_time", b"start_time", "state_dir", b"state_dir", "status", b"status", "store_id", b"store_id", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_versions", b"api_versions", "features", b"features", "heartbeat_interval", b"heartbeat_interval", "host", b"host", "instance_id", b"instance_id", "limits", b"limits", "open_asks", b"open_asks", "open_runs", b"open_runs", "restart_needed", b"restart_needed", "schema_version", b"schema_version", "socket", b"socket", "start_time", b"start_time", "state_dir", b"state_dir", "status", b"status", "status_message", b"status_message", "store_id", b"store_id", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

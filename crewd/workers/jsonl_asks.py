@@ -59,8 +59,14 @@ def _kind(fields: Fields, warnings: list[Report]) -> AskKind:
     return kind or AskKind.QUESTION
 
 
+_SHORT_NAMES: Final = {"default": OnTimeout.DEFAULT_OPTION, "fail": OnTimeout.FAIL_TASK}
+"""As `crew run --on-ask` has them."""
+
+
 def _on_timeout(fields: Fields, default: str, warnings: list[Report]) -> OnTimeout | None:
-    chosen = choice_in(fields, "on_timeout", OnTimeout)
+    chosen = choice_in(fields, "on_timeout", OnTimeout) or _SHORT_NAMES.get(
+        str(fields.get("on_timeout")).lower()
+    )
     if chosen is None and fields.get("on_timeout") is not None:
         warnings.append(_unknown(fields, "on_timeout"))
     if chosen is OnTimeout.DEFAULT_OPTION and not default:
@@ -101,7 +107,8 @@ def _options(fields: Fields, warnings: list[Report]) -> tuple[AskOption, ...]:
         options.append(option)
     lost = len(items) - len(options)
     if lost or (given is not None and not isinstance(given, list)):
-        message = f"{lost or 'all'} options of a question were dropped: unreadable, or over 16"
+        why = "unreadable, with the id of another, or over 16"
+        message = f"{lost or 'all'} options of a question were dropped: {why}"
         warnings.append(Warned("ask_options_dropped", message))
     return tuple(options)
 

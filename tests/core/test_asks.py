@@ -152,7 +152,6 @@ ALLOWED = {
     "text beside options": (OPTIONS, Answer(text="go")),
     "option and text": (OPTIONS, Answer(option_ids=("yes",), text="go")),
     "one of a choice": (CHOICE, Answer(option_ids=("no",))),
-    "the same option twice": (CHOICE, Answer(option_ids=("no", "no"))),
     "several": (SEVERAL, Answer(option_ids=("yes", "no"))),
 }
 REFUSED = {
@@ -174,6 +173,14 @@ def test_an_allowed_answer_is_kept_as_it_was_given(case: str) -> None:
     play.answer("ask_q1", given.text, *given.option_ids)
 
     assert play.ask("ask_q1").answer == given
+
+
+def test_an_option_named_twice_is_chosen_once() -> None:
+    play = asking(CHOICE)
+
+    play.answer("ask_q1", "", "no", "no")
+
+    assert play.ask("ask_q1").answer == Answer(option_ids=("no",))
 
 
 @pytest.mark.parametrize("case", REFUSED)

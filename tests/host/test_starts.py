@@ -111,7 +111,8 @@ def test_a_worker_is_born_clean(host: HostUnderTest, controller: Controller) -> 
 
     signals_blocked, signals_ignored, descriptors, cwd = host.spooled(JOB).split(b"\n")[:4]
     assert int(signals_blocked.split()[1], 16) == 0
-    assert int(signals_ignored.split()[1], 16) == 0
+    # The C library's own two signals, 32 and 33, are ignored in whatever posix_spawn starts.
+    assert int(signals_ignored.split()[1], 16) & ~0x180000000 == 0
     assert (int(descriptors), cwd) == (4, b"/usr")  # Its three, and the one `ls` reads with.
 
 

@@ -61,6 +61,7 @@ class Info:
     host_pid: int = 4242
     running_workers: int = 3
     max_workers: int = 16
+    paused: str = ""
     draining: bool = False
 
 

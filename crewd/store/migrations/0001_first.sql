@@ -172,15 +172,17 @@ CREATE TABLE outbox (
     PRIMARY KEY (run_id, task_id, attempt, seq)
 ) STRICT;
 
+-- Appended at its end whatever the run: many runs at once still fill one page after the other.
 CREATE TABLE event (
+    sequence INTEGER PRIMARY KEY,
     run_id TEXT NOT NULL,
-    sequence INTEGER NOT NULL,
     run_sequence INTEGER NOT NULL,
     kind TEXT NOT NULL,
     chatter INTEGER NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (run_id, sequence)
-) STRICT, WITHOUT ROWID;
+    data BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX event_by_run ON event (run_id);
 
 CREATE TABLE artifact (
     id TEXT PRIMARY KEY,

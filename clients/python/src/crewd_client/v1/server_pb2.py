@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x63rewd/v1/server.proto\x12\x08\x63rewd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\x03\n\nServerInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x14\n\x0c\x61pi_versions\x18\x02 \x03(\t\x12\x10\n\x08\x66\x65\x61tures\x18\x03 \x03(\t\x12\x13\n\x0binstance_id\x18\x04 \x01(\t\x12\x10\n\x08store_id\x18\x05 \x01(\t\x12\x16\n\x0eschema_version\x18\x06 \x01(\x05\x12 \n\x04host\x18\x07 \x01(\x0b\x32\x12.crewd.v1.HostInfo\x12\x11\n\tstate_dir\x18\x08 \x01(\t\x12\x0e\n\x06socket\x18\t \x01(\t\x12.\n\nstart_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x06status\x18\x0b \x01(\x0e\x32\x16.crewd.v1.ServerStatus\x12\x11\n\topen_runs\x18\x0c \x01(\x03\x12\x11\n\topen_asks\x18\r \x01(\x03\x12\x35\n\x12heartbeat_interval\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x06limits\x18\x0f \x01(\x0b\x32\x16.crewd.v1.ServerLimits\x12\x16\n\x0erestart_needed\x18\x10 \x01(\x08\"\xa2\x01\n\x08HostInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08protocol\x18\x02 \x01(\x05\x12\x0b\n\x03pid\x18\x03 \x01(\x03\x12\x17\n\x0frunning_workers\x18\x04 \x01(\x05\x12\x16\n\x0erestart_needed\x18\x05 \x01(\x08\x12$\n\x06status\x18\x06 \x01(\x0e\x32\x14.crewd.v1.HostStatus\x12\x0f\n\x07message\x18\x07 \x01(\t\"\xc3\x01\n\x0cServerLimits\x12\x15\n\rrequest_bytes\x18\x01 \x01(\x03\x12\x14\n\x0cprompt_bytes\x18\x02 \x01(\x03\x12\x14\n\x0c\x61nswer_bytes\x18\x03 \x01(\x03\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x15\n\rtasks_per_run\x18\x05 \x01(\x05\x12\x1e\n\x16max_concurrent_workers\x18\x06 \x01(\x05\x12&\n\x1e\x64\x65\x66\x61ult_max_concurrent_workers\x18\x07 \x01(\x05*\x82\x01\n\x0cServerStatus\x12\x1d\n\x19SERVER_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n\x18SERVER_STATUS_RECOVERING\x10\x01\x12\x19\n\x15SERVER_STATUS_SERVING\x10\x02\x12\x1a\n\x16SERVER_STATUS_DRAINING\x10\x03*y\n\nHostStatus\x12\x1b\n\x17HOST_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n\x16HOST_STATUS_CONNECTING\x10\x01\x12\x15\n\x11HOST_STATUS_READY\x10\x02\x12\x1b\n\x17HOST_STATUS_UNREACHABLE\x10\x03\x42\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x63rewd/v1/server.proto\x12\x08\x63rewd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x03\n\nServerInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x14\n\x0c\x61pi_versions\x18\x02 \x03(\t\x12\x10\n\x08\x66\x65\x61tures\x18\x03 \x03(\t\x12\x13\n\x0binstance_id\x18\x04 \x01(\t\x12\x10\n\x08store_id\x18\x05 \x01(\t\x12\x16\n\x0eschema_version\x18\x06 \x01(\x05\x12 \n\x04host\x18\x07 \x01(\x0b\x32\x12.crewd.v1.HostInfo\x12\x11\n\tstate_dir\x18\x08 \x01(\t\x12\x0e\n\x06socket\x18\t \x01(\t\x12.\n\nstart_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x06status\x18\x0b \x01(\x0e\x32\x16.crewd.v1.ServerStatus\x12\x11\n\topen_runs\x18\x0c \x01(\x03\x12\x11\n\topen_asks\x18\r \x01(\x03\x12\x35\n\x12heartbeat_interval\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x06limits\x18\x0f \x01(\x0b\x32\x16.crewd.v1.ServerLimits\x12\x16\n\x0erestart_needed\x18\x10 \x01(\x08\x12\x16\n\x0estatus_message\x18\x11 \x01(\t\"\xa2\x01\n\x08HostInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08protocol\x18\x02 \x01(\x05\x12\x0b\n\x03pid\x18\x03 \x01(\x03\x12\x17\n\x0frunning_workers\x18\x04 \x01(\x05\x12\x16\n\x0erestart_needed\x18\x05 \x01(\x08\x12$\n\x06status\x18\x06 \x01(\x0e\x32\x14.crewd.v1.HostStatus\x12\x0f\n\x07message\x18\x07 \x01(\t\"\xc3\x01\n\x0cServerLimits\x12\x15\n\rrequest_bytes\x18\x01 \x01(\x03\x12\x14\n\x0cprompt_bytes\x18\x02 \x01(\x03\x12\x14\n\x0c\x61nswer_bytes\x18\x03 \x01(\x03\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x15\n\rtasks_per_run\x18\x05 \x01(\x05\x12\x1e\n\x16max_concurrent_workers\x18\x06 \x01(\x05\x12&\n\x1e\x64\x65\x66\x61ult_max_concurrent_workers\x18\x07 \x01(\x05*\x82\x01\n\x0cServerStatus\x12\x1d\n\x19SERVER_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n\x18SERVER_STATUS_RECOVERING\x10\x01\x12\x19\n\x15SERVER_STATUS_SERVING\x10\x02\x12\x1a\n\x16SERVER_STATUS_DRAINING\x10\x03*y\n\nHostStatus\x12\x1b\n\x17HOST_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n\x16HOST_STATUS_CONNECTING\x10\x01\x12\x15\n\x11HOST_STATUS_READY\x10\x02\x12\x1b\n\x17HOST_STATUS_UNREACHABLE\x10\x03\x42\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,14 +34,14 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crewd_client.v1.server_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z\035crewd.dev/go/crewd/v1;crewdv1'
-  _globals['_SERVERSTATUS']._serialized_start=913
-  _globals['_SERVERSTATUS']._serialized_end=1043
-  _globals['_HOSTSTATUS']._serialized_start=1045
-  _globals['_HOSTSTATUS']._serialized_end=1166
+  _globals['_SERVERSTATUS']._serialized_start=937
+  _globals['_SERVERSTATUS']._serialized_end=1067
+  _globals['_HOSTSTATUS']._serialized_start=1069
+  _globals['_HOSTSTATUS']._serialized_end=1190
   _globals['_SERVERINFO']._serialized_start=101
-  _globals['_SERVERINFO']._serialized_end=547
-  _globals['_HOSTINFO']._serialized_start=550
-  _globals['_HOSTINFO']._serialized_end=712
-  _globals['_SERVERLIMITS']._serialized_start=715
-  _globals['_SERVERLIMITS']._serialized_end=910
+  _globals['_SERVERINFO']._serialized_end=571
+  _globals['_HOSTINFO']._serialized_start=574
+  _globals['_HOSTINFO']._serialized_end=736
+  _globals['_SERVERLIMITS']._serialized_start=739
+  _globals['_SERVERLIMITS']._serialized_end=934
 # @@protoc_insertion_point(module_scope)
