@@ -34,10 +34,10 @@ def ensure(
     start = _Start(StatePaths(locate.state_dir(env, state_dir)), env)
     deadline = time.monotonic() + timeout.total_seconds()
     try:
-        while (daemon := _serving(start.paths)) is None:
+        while (daemon := _serving(start)) is None:
             start.go_on()
             if time.monotonic() > deadline:
-                raise start.failed(f"it does not serve after {timeout.total_seconds():g} s")
+                raise start.too_late(timeout)
             time.sleep(_PAUSE_SECONDS)
     finally:
         start.release()
@@ -64,19 +64,31 @@ def last_lines(log: Path, start: int) -> str:
     return "\n".join(f"  {line}" for line in lines[-_TOLD_LINES:])
 
 
-def _serving(paths: StatePaths) -> DaemonFile | None:
-    location = find_by_state_dir(paths.root)
+def kept_waiting(asked: float, patience: timedelta) -> bool:
+    """Tell whether who did not answer let us wait for it: who is not there refuses at once."""
+    return time.monotonic() - asked > patience.total_seconds() / 2
+
+
+def way_out(pid: int) -> str:
+    return f"if that stays so: kill -9 {pid}; crewd ensure"
+
+
+def _serving(start: _Start) -> DaemonFile | None:
+    start.hangs = False
+    location = find_by_state_dir(start.paths.root)
     if location is None or location.daemon is None:
         return None
     # gRPC is not loaded while there is nobody to call.
-    from crewd.contact import NotReachedError, ServerStatus, server_info  # noqa: PLC0415
+    from crewd import contact  # noqa: PLC0415
 
+    asked = time.monotonic()
     try:
-        info = server_info(location)
-    except NotReachedError:
+        info = contact.server_info(location, contact.ANSWER_TIMEOUT)
+    except contact.NotReachedError:
+        start.hangs = kept_waiting(asked, contact.ANSWER_TIMEOUT)
         return None
     ours = info.instance_id == location.daemon.instance_id
-    serving = info.status == ServerStatus.SERVER_STATUS_SERVING
+    serving = info.status == contact.ServerStatus.SERVER_STATUS_SERVING
     return location.daemon if ours and serving else None
 
 
@@ -89,6 +101,8 @@ class _Start:
         self._lock: Lock | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._log_start = 0
+        self.hangs = False
+        """The daemon is there, and let the last question wait for nothing."""
 
     def go_on(self) -> None:
         """Start the daemon if nobody has or does; otherwise see what became of it."""
@@ -96,6 +110,16 @@ class _Start:
             self._look_at_child(self._child)
         elif holder(self.paths.lock) is None and self._alone():
             self._spawn()
+
+    def too_late(self, timeout: timedelta) -> Refusal:
+        found = holder(self.paths.lock)
+        if not self.hangs or found is None or not found.pid:
+            return self.failed(f"it does not serve after {timeout.total_seconds():g} s")
+        return Refusal(
+            f"the daemon of {self.paths.root} is there, but pid {found.pid} does not answer",
+            hint=f"{way_out(found.pid)}; its log: {self.paths.log}",
+            exit_code=Exit.NO_DAEMON,
+        )
 
     def failed(self, why: str) -> Refusal:
         log = self.paths.log

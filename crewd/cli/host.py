@@ -16,7 +16,9 @@ from crewd.host.protocol import PROTOCOL, HostPaths, secret
 from crewd.instance import holder
 from crewd.refusal import Exit, Refusal
 
-_TIMEOUT_SECONDS = 30.0
+_ANSWER_SECONDS = 5.0
+_END_SECONDS = 30.0
+_SHUTDOWN = 2
 _PAUSE_SECONDS = 0.02
 
 
@@ -36,8 +38,8 @@ def stop_host(state_dir: Path) -> HostEnd | None:
             return None
         raise _stays(paths, "does not answer") from None
     except OSError as error:
-        raise _stays(paths, f"does not answer: {error}") from error
-    deadline = time.monotonic() + _TIMEOUT_SECONDS
+        raise _stays(paths, "does not answer") from error
+    deadline = time.monotonic() + _END_SECONDS
     while holder(paths.lock) is not None:
         if time.monotonic() > deadline:
             raise _stays(paths, "did not end")
@@ -49,14 +51,16 @@ def _shut_down(paths: HostPaths) -> HostEnd:
     jobs = 0
     survivors: list[str] = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(_TIMEOUT_SECONDS)
+        connection.settimeout(_ANSWER_SECONDS)
         connection.connect(os.fspath(paths.socket))
         hello = {"id": 1, "verb": "hello", "protocol": PROTOCOL, "version": __version__}
         _send(connection, {**hello, "key": secret(paths.key)})
-        _send(connection, {"id": 2, "verb": "shutdown", "stop_jobs": True})
+        _send(connection, {"id": _SHUTDOWN, "verb": "shutdown", "stop_jobs": True})
         for message in _messages(connection):
             if message.get("ok") is False:
                 raise _stays(paths, f"refused: {message.get('error')}")
+            if message.get("id") == _SHUTDOWN:  # It is at it: workers may take their time to end.
+                connection.settimeout(_END_SECONDS)
             if message.get("news") == "exit":
                 jobs += 1
                 survivors += _named(message)
@@ -79,8 +83,26 @@ def _named(message: dict[str, object]) -> list[str]:
 
 
 def _stays(paths: HostPaths, what: str) -> Refusal:
+    pid = _pid(paths)
+    if pid is None:
+        return Refusal(
+            f"the host of {paths.root.parent} {what}",
+            hint=f"its log is {paths.log}",
+            exit_code=Exit.FAILED,
+        )
     return Refusal(
-        f"the host of {paths.root.parent} {what}",
-        hint=f"its pid is in {paths.info}, its log is {paths.log}",
+        f"the host of {paths.root.parent} (pid {pid}) {what}",
+        hint=f"`kill -9 {pid}` ends it; a new host (`crewd ensure`) then stops what it left; "
+        f"its log is {paths.log}",
         exit_code=Exit.FAILED,
     )
+
+
+def _pid(paths: HostPaths) -> int | None:
+    """Return the pid that the host wrote down, if it is still the one that holds the lock."""
+    if holder(paths.lock) is None:
+        return None
+    try:
+        return int(json.loads(paths.info.read_bytes())["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from crewd.cli.options import echo_json, find, json_option, state_dir_option
-from crewd.contact import HostStatus, NotReachedError, ServerInfo, ServerStatus, server_info
+from crewd.contact import (
+    ANSWER_TIMEOUT,
+    HostStatus,
+    NotReachedError,
+    ServerInfo,
+    ServerStatus,
+    server_info,
+)
+from crewd.ensure import kept_waiting, way_out
 from crewd.instance import holder
 from crewd.paths import StatePaths
 from crewd.refusal import Exit
@@ -20,10 +30,12 @@ from crewd_client.locate import Location
 def command(ctx: click.Context, state_dir: str | None, *, as_json: bool) -> None:
     """Tell how the daemon is. Exits with 0: serving, 3: not running, 4: recovering or draining."""
     location = find(state_dir)
+    asked = time.monotonic()
     try:
-        info = server_info(location)
+        info = server_info(location, ANSWER_TIMEOUT)
     except NotReachedError:
-        ctx.exit(_silent(location, as_json=as_json))
+        hangs = kept_waiting(asked, ANSWER_TIMEOUT)
+        ctx.exit(_silent(location, hangs=hangs, as_json=as_json))
     if as_json:
         echo_json({"pid": _pid(info, location), **to_json(info)})
     else:
@@ -32,8 +44,8 @@ def command(ctx: click.Context, state_dir: str | None, *, as_json: bool) -> None
     ctx.exit(Exit.DONE if serving else Exit.NOT_READY)
 
 
-def _silent(location: Location, *, as_json: bool) -> Exit:
-    """Tell about a daemon that does not answer: dead, or only just starting or ending."""
+def _silent(location: Location, *, hangs: bool, as_json: bool) -> Exit:
+    """Tell about a daemon that does not answer: dead, hanging, or just starting or ending."""
     found = holder(StatePaths(location.state_dir).lock)
     status = "not_running" if found is None else "not_answering"
     if as_json:
@@ -42,6 +54,8 @@ def _silent(location: Location, *, as_json: bool) -> Exit:
         echo_json({"status": status, "pid": pid, **place})
     elif found is None:
         click.echo(f"not running: no daemon for {location.state_dir}\nstart it: crewd ensure")
+    elif hangs and found.pid:
+        click.echo(f"not answering: pid {found.pid} does not answer\n{way_out(found.pid)}")
     else:
         click.echo(f"not answering: starting or ending, {found}")
     return Exit.NOT_RUNNING if found is None else Exit.NOT_READY

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from crewd.core.model import Ask, Attempt, Outbox, Run, Task
+from crewd.core.values import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Changes:
     """`added_*` rows are new; the others exist. The log encodes them before it returns."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from crewd.core.events import Recorded
 from crewd.core.model import Outbox
+from crewd.core.values import record, value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StartWorker:
     """Effect: tell the host to start it. Everything it needs, as values."""
 
@@ -26,14 +26,14 @@ class StartWorker:
     keep_children: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WriteWorker:
     """Effect: hand this message to the worker's stdin."""
 
     row: Outbox
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CloseStdin:
     """Effect: nothing more will be written."""
 
@@ -41,7 +41,7 @@ class CloseStdin:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StopWorker:
     """Effect: the host stops the whole tree: TERM, grace, KILL."""
 
@@ -50,7 +50,7 @@ class StopWorker:
     grace_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ForgetWorker:
     """Effect: the attempt is settled and committed; the host may drop what it kept of it."""
 
@@ -58,7 +58,7 @@ class ForgetWorker:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Continue:
     """Effect: send `GoOn` to this run."""
 
@@ -66,7 +66,7 @@ class Continue:
 Effect = StartWorker | WriteWorker | CloseStdin | StopWorker | ForgetWorker | Continue
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Decision:
     """What follows from one stimulus: facts already applied to the state, then effects."""
 

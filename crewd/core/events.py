@@ -6,7 +6,6 @@ the rows by `crewd.core.apply`, nowhere else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from crewd.core.model import (
@@ -29,39 +28,40 @@ from crewd.core.model import (
 )
 from crewd.core.model import RunStatus as _RunStatus
 from crewd.core.units import Instant
+from crewd.core.values import record, value
 
 CANCELLING_CAUSES: Final = frozenset({"cancelled", "fail_fast", "limit", "incident"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunCreated:
     run: Run
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TasksAdded:
     tasks: tuple[Task, ...]
     cause: str = "spec"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RunStarted: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunBlocked:
     reason: str
     detail: str
     task_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunCancelRequested:
     reason: str
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunResumed:
     """The run is open again: after a resume, a retry, a resolved task or an answer."""
 
@@ -73,7 +73,7 @@ class RunResumed:
     """What goes back to the queue in the slices that follow; see `Run.requeueing`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunFinished:
     status: _RunStatus
     reason: str = ""
@@ -84,19 +84,19 @@ class RunFinished:
     survivors: tuple[Survivor, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunRecovered:
     adopted: tuple[str, ...] = ()
     """Attempts (`task/number`) that went on while no daemon was there."""
     lost: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RunDeleted:
     freed_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TaskRetryScheduled:
     task_id: str
     next_attempt: int
@@ -106,14 +106,14 @@ class TaskRetryScheduled:
     """False when the attempt that ended does not count against `max_attempts`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TaskRequeued:
     task_id: str
     cause: str
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TaskFinished:
     """The task left the queue or its attempts for `status`: terminal, or needs_attention."""
 
@@ -126,7 +126,7 @@ class TaskFinished:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TaskHeld:
     """The task could run but may not for longer than a second."""
 
@@ -135,7 +135,7 @@ class TaskHeld:
     until: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AttemptStarting:
     """The intent to start a worker, committed before the host is told."""
 
@@ -148,7 +148,7 @@ class AttemptStarting:
     deadline: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AttemptStarted:
     task_id: str
     attempt: int
@@ -156,7 +156,7 @@ class AttemptStarted:
     host: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AttemptStopping:
     """A stop is intended; the host is told after the commit and again at each recovery."""
 
@@ -172,7 +172,7 @@ class AttemptStopping:
         return self.cause in CANCELLING_CAUSES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AttemptEnded:
     task_id: str
     attempt: int
@@ -192,14 +192,14 @@ class AttemptEnded:
     result: Result | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TaskProgressed:
     task_id: str
     attempt: int
     progress: Progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MessagePosted:
     task_id: str
     attempt: int
@@ -208,7 +208,7 @@ class MessagePosted:
     truncated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ToolStarted:
     task_id: str
     attempt: int
@@ -217,7 +217,7 @@ class ToolStarted:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ToolEnded:
     task_id: str
     attempt: int
@@ -226,7 +226,7 @@ class ToolEnded:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class UsageReported:
     task_id: str
     attempt: int
@@ -234,7 +234,7 @@ class UsageReported:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ProviderErrorReported:
     task_id: str
     attempt: int
@@ -243,7 +243,7 @@ class ProviderErrorReported:
     retry_time: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AskOpened:
     ask: Ask
 
@@ -256,7 +256,7 @@ class AskOpened:
         return self.ask.attempt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AskAttached:
     """The task's next attempt asked the same question; the ask is its own now."""
 
@@ -266,7 +266,7 @@ class AskAttached:
     worker_ref: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AskSettled:
     ask_id: str
     task_id: str
@@ -277,7 +277,7 @@ class AskSettled:
     delivery: Delivery = Delivery.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AskDelivered:
     ask_id: str
     task_id: str
@@ -285,7 +285,7 @@ class AskDelivered:
     delivery: Delivery
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SteerUpdated:
     task_id: str
     attempt: int
@@ -295,7 +295,7 @@ class SteerUpdated:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LimitReached:
     reason: str
     used: int
@@ -304,7 +304,7 @@ class LimitReached:
     """`warned` or `stopped`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WarningRaised:
     code: str
     message: str
@@ -357,7 +357,7 @@ CHATTER = (
 """Events that may linger on their way to a watcher; all others go at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Recorded:
     """An event as it is logged: who did it, when, and the statuses it left behind."""
 

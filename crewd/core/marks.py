@@ -5,13 +5,12 @@ Applied by `crewd.core.apply` like events, in the same transaction as the events
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from crewd.core.model import Capabilities, Outbox, Result
 from crewd.core.units import Instant, Span
+from crewd.core.values import record, value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunStopping:
     """The run starts nothing new and stops what it has, for a cause of its own."""
 
@@ -20,12 +19,12 @@ class RunStopping:
     task_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RequeueEnded:
     """Everything a resume or retry puts back is back; dispatch may begin."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AttemptIntroduced:
     """The worker said who it is and what it can do."""
 
@@ -38,7 +37,7 @@ class AttemptIntroduced:
     capabilities: Capabilities
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ResultRecorded:
     """The worker handed in; it has until `linger_until` to exit."""
 
@@ -48,7 +47,7 @@ class ResultRecorded:
     linger_until: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OutputRead:
     """Output up to these offsets is in the transcript and folded."""
 
@@ -61,14 +60,14 @@ class OutputRead:
     adapter_state: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OutboxQueued:
     """Something is to be written to the worker."""
 
     row: Outbox
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OutboxTaken:
     """The host has all messages up to this one."""
 
@@ -77,7 +76,7 @@ class OutboxTaken:
     seq: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ClockPaused:
     """The attempt waits for a person, so its timeout stands still."""
 
@@ -86,7 +85,7 @@ class ClockPaused:
     time_left: Span | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ClockResumed:
     """The attempt goes on, with this deadline."""
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from crewd.core.spec import OnTimeout, RunSpec, TaskSpec
 from crewd.core.units import EPOCH, Instant, Span
+from crewd.core.values import record, value
 
 
 class RunStatus(StrEnum):
@@ -120,7 +121,7 @@ class ActorKind(StrEnum):
     DAEMON = "daemon"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Actor:
     """Who did it. `name` is the system user or the policy, `client` the program used."""
 
@@ -132,7 +133,7 @@ class Actor:
 DAEMON = Actor(ActorKind.DAEMON, "crewd")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Usage:
     """What workers say they used. Zero turns and tokens means nothing was reported."""
 
@@ -158,7 +159,7 @@ class Usage:
 NO_USAGE = Usage()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Progress:
     percent: float | None = None
     step: str = ""
@@ -166,7 +167,7 @@ class Progress:
     update_time: Instant = EPOCH
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Result:
     text: str = ""
     truncated: bool = False
@@ -174,7 +175,7 @@ class Result:
     """The worker's structured result as JSON text; empty when it gave none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Failure:
     """Why a run or task is not completed, for people and for clients that branch."""
 
@@ -184,7 +185,7 @@ class Failure:
     retryable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Survivor:
     """A process of a stopped tree that could not be proven gone."""
 
@@ -192,7 +193,7 @@ class Survivor:
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Capabilities:
     can_ask: bool = False
     can_steer: bool = False
@@ -200,7 +201,10 @@ class Capabilities:
     can_resume: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+NO_CAPABILITIES = Capabilities()
+
+
+@record
 class AskOption:
     id: str
     label: str
@@ -208,7 +212,7 @@ class AskOption:
     effect: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Answer:
     option_ids: tuple[str, ...] = ()
     text: str = ""
@@ -266,7 +270,7 @@ class Task:
     progress: Progress | None = None
     current_tool: str = ""
     last_activity_time: Instant | None = None
-    capabilities: Capabilities = Capabilities()
+    capabilities: Capabilities = NO_CAPABILITIES
     open_ask_ids: tuple[str, ...] = ()
     usage: Usage = NO_USAGE
     result: Result | None = None
@@ -364,7 +368,7 @@ class Ask:
     last_sequence: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Outbox:
     """One message to a worker's stdin, kept until the host has it."""
 

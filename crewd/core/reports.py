@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from crewd.core.model import AskKind, AskOption, Capabilities, Cause, Outcome, Result, Usage
 from crewd.core.spec import OnTimeout
 from crewd.core.units import Span
+from crewd.core.values import record, value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Hello:
     name: str = ""
     version: str = ""
@@ -18,40 +17,40 @@ class Hello:
     capabilities: Capabilities
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     text: str
     role: str = "assistant"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ProgressMade:
     text: str = ""
     percent: float | None = None
     step: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ToolBegan:
     tool_id: str
     name: str
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ToolDone:
     tool_id: str
     is_error: bool = False
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Used:
     usage: Usage
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Asked:
     """A question. `ref` is the worker's own id for it; `id` the one crewd drew."""
 
@@ -68,24 +67,24 @@ class Asked:
     default_option_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AskWithdrawn:
     ref: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SteerSeen:
     steer_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ProviderTrouble:
     cause: Cause
     message: str
     retry_after: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Warned:
     """Something a person should know that ends nothing."""
 
@@ -93,7 +92,7 @@ class Warned:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ResultGiven:
     """The worker handed in. The first one of an attempt counts."""
 
@@ -120,7 +119,7 @@ Report = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Verdict:
     """How an attempt ended, by its adapter's rule of evidence."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from crewd.core.model import Actor, Answer, OutboxKind, Survivor
 from crewd.core.reports import Report, Verdict
 from crewd.core.spec import RunSpec
+from crewd.core.values import record, value
 
 
 class Resolution(StrEnum):
@@ -17,7 +17,7 @@ class Resolution(StrEnum):
     SKIP = "skip"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Create:
     """Opens the run. The spec is validated and resolved; see `crewd.core.graph.check`."""
 
@@ -27,27 +27,27 @@ class Create:
     request_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Cancel:
     reason: str
     actor: Actor
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CancelTasks:
     task_ids: tuple[str, ...]
     reason: str
     actor: Actor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Resume:
     actor: Actor
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Retry:
     """Puts tasks back in the queue; no ids means everything that is not completed."""
 
@@ -55,7 +55,7 @@ class Retry:
     task_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Resolve:
     task_id: str
     resolution: Resolution
@@ -63,7 +63,7 @@ class Resolve:
     actor: Actor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Steer:
     task_id: str
     steer_id: str
@@ -71,7 +71,7 @@ class Steer:
     actor: Actor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AnswerAsk:
     ask_id: str
     answer: Answer
@@ -79,14 +79,14 @@ class AnswerAsk:
     decline: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Delete:
     actor: Actor
     freed_bytes: int = 0
     """What its transcripts took on disk."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WorkerStarted:
     task_id: str
     attempt: int
@@ -104,7 +104,7 @@ class Refusal(StrEnum):
     SPAWN = "spawn"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WorkerRefused:
     task_id: str
     attempt: int
@@ -112,7 +112,7 @@ class WorkerRefused:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WorkerReported:
     """Output up to the offsets was read, written to the transcript and folded."""
 
@@ -127,7 +127,7 @@ class WorkerReported:
     writes: tuple[tuple[OutboxKind, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WorkerExited:
     """The process tree has ended and all its output was read before this."""
 
@@ -145,7 +145,7 @@ class WorkerExited:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OutboxAccepted:
     """The host has every message up to `seq`."""
 
@@ -154,7 +154,7 @@ class OutboxAccepted:
     seq: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OutboxRoom:
     """A worker that was too slow to read has room again."""
 
@@ -162,7 +162,7 @@ class OutboxRoom:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class HostReady:
     """The host answered `hello`: what it runs now, for this run only. Keys are `task/number`.
 
@@ -178,36 +178,36 @@ class HostReady:
     """True when the daemon has just started."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LiveJob:
     pid: int
     stdin_seq: int
     stopping: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HostGone:
     """The host does not answer: nothing new starts until `HostReady`."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Due:
     """Some deadline has passed."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Capacity:
     """This many more workers may start now."""
 
     slots: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class GoOn:
     """The next slice of a wide change."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Break:
     """The daemon met a bug in this run twice: it stops, and names the incident."""
 

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
+from crewd.host.home import FileId, file_id
 from crewd.host.journal import Journal
 from crewd.host.marks import Marks
 from crewd.host.messages import line
@@ -40,7 +41,7 @@ def serve(state_dir: Path, settings: Settings) -> None:
     strays = kill_strays(owners.marks, store_marker, journal.lost)
     host = Host(paths, epoch, owners=owners, journal=journal, settings=settings)
     listener = _listen(paths)
-    socket_id = _file_id(paths.socket)
+    socket_id = file_id(paths.socket)
     _write_info(paths, epoch)
     host.run(listener, strays)
     _clean_up(paths, epoch, socket_id)
@@ -113,9 +114,9 @@ def _write_info(paths: HostPaths, epoch: str) -> None:
     draft.replace(paths.info)
 
 
-def _clean_up(paths: HostPaths, epoch: str, socket_id: tuple[int, int] | None) -> None:
+def _clean_up(paths: HostPaths, epoch: str, socket_id: FileId | None) -> None:
     """Remove the socket and host.json, unless somebody has put others in their place."""
-    if socket_id is not None and _file_id(paths.socket) == socket_id:
+    if socket_id is not None and file_id(paths.socket) == socket_id:
         paths.socket.unlink(missing_ok=True)
     try:
         own = json.loads(paths.info.read_bytes())["epoch"] == epoch
@@ -123,11 +124,3 @@ def _clean_up(paths: HostPaths, epoch: str, socket_id: tuple[int, int] | None) -
         return
     if own:
         paths.info.unlink(missing_ok=True)
-
-
-def _file_id(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 from crewd.host.loop import Loop
 from crewd.host.messages import Message
 
+RESERVE_BYTES = 32 << 20
+"""Output never takes the last of a disk: the daemon and its store have to go on there."""
+
 _RETRY_SECONDS = 1.0
+_LOOK_BYTES = 1 << 16
+_LOOK_SECONDS = 1.0
 
 
 class Disk:
@@ -37,3 +46,26 @@ class Disk:
             self._loop.after(_RETRY_SECONDS, self._retry)
         else:
             self._on_news({"news": "disk_ok"})
+
+
+class Reserve:
+    """Room that output has to leave on a disk, looked at once per 64 KiB or second of output."""
+
+    def __init__(self, directory: Path, size: int) -> None:
+        self._directory = directory
+        self._size = size
+        self._unseen = 0
+        self._look_at = 0.0
+
+    def claim(self, size: int) -> None:
+        """Raise the OSError of a full disk while less than the reserve is free."""
+        self._unseen += size
+        now = time.monotonic()
+        if self._unseen < _LOOK_BYTES and now < self._look_at:
+            return
+        disk = os.statvfs(self._directory)
+        if disk.f_bavail * disk.f_frsize < self._size:
+            self._look_at = 0.0
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._unseen = 0
+        self._look_at = now + _LOOK_SECONDS

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from crewd.host.disk import Disk
+from crewd.host.disk import Disk, Reserve
 from crewd.host.job import Job, Stream
 from crewd.host.loop import READ, Loop
 from crewd.host.messages import Message
@@ -24,9 +24,12 @@ class Outputs:
     nothing: then the worker waits in its write, and no byte is lost.
     """
 
-    def __init__(self, loop: Loop, disk: Disk, on_news: Callable[[Message], None]) -> None:
+    def __init__(
+        self, loop: Loop, disk: Disk, reserve: Reserve, on_news: Callable[[Message], None]
+    ) -> None:
         self._loop = loop
         self._disk = disk
+        self._reserve = reserve
         self._on_news = on_news
         self._unread_limit = 0
         self._limited: dict[Stream, Job] = {}
@@ -114,7 +117,7 @@ class Outputs:
         if self._disk.waits(stream):
             return
         try:
-            _spool_held(stream)
+            self._spool_held(stream)
         except OSError as error:
             self._pause(stream)
             self._disk.refused(stream, error, partial(self._try_held, job, stream))
@@ -122,13 +125,18 @@ class Outputs:
     def _try_held(self, job: Job, stream: Stream) -> bool:
         self.fresh[job] = None
         try:
-            _spool_held(stream)
+            self._spool_held(stream)
         except OSError:
             return False
         self._disk.give_up(stream)
         self._resume(job, stream)
         self.on_spooled(job)
         return True
+
+    def _spool_held(self, stream: Stream) -> None:
+        self._reserve.claim(len(stream.held))
+        while stream.held:
+            stream.held = stream.held[stream.spool.append(stream.held) :]
 
     def _resume_limited(self, job: Job) -> None:
         if job.unread >= self._unread_limit:
@@ -169,8 +177,3 @@ class Outputs:
             return
         if ended:
             self._close(stream)
-
-
-def _spool_held(stream: Stream) -> None:
-    while stream.held:
-        stream.held = stream.held[stream.spool.append(stream.held) :]

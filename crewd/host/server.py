@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 from crewd.host import reports
-from crewd.host.disk import Disk
+from crewd.host.disk import RESERVE_BYTES, Disk, Reserve
 from crewd.host.door import Door
 from crewd.host.endings import Endings
+from crewd.host.home import Home
 from crewd.host.job import Job
 from crewd.host.journal import Journal
 from crewd.host.loop import Loop, Timer
@@ -25,12 +27,14 @@ from crewd.host.tree import Process, described, is_alive
 from crewd.host.verbs import Verbs
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_HOME_LOOK_SECONDS = 5.0
 
 
 class Settings(NamedTuple):
     idle_exit: float
     unread_limit: int
     unread_limit_alone: int
+    reserve: int = RESERVE_BYTES
 
 
 class Host:
@@ -51,12 +55,15 @@ class Host:
         self._boot_id = _BOOT_ID.read_text().strip()
         self._news: list[bytes] = []
         self._idle: Timer | None = None
+        self._home = Home(paths.lock)
+        self._home_look: Timer | None = None
         self._left = False
         self._strays: list[Process] = []
         self._loop = Loop()
         self._signals = Signals(self._loop)
         self._disk = Disk(self._loop, self._tell)
-        self._outputs = Outputs(self._loop, self._disk, self._tell)
+        reserve = Reserve(paths.spool, settings.reserve)
+        self._outputs = Outputs(self._loop, self._disk, reserve, self._tell)
         self._registry = Registry(paths, journal, owners)
         workshop = Workshop(self._loop, paths, owners, self._tell_room)
         self._starter = Starter(workshop, self._registry, self._outputs)
@@ -82,6 +89,7 @@ class Host:
 
     def _turn(self, door: Door) -> None:
         self._watch_idleness(door)
+        self._watch_home()
         self._owners.forget_look()
         self._loop.turn(wait=not self._starter.waiting)
         if self._signals.child_died:
@@ -136,6 +144,17 @@ class Host:
             self._idle = None
         elif not busy and self._idle is None:
             self._idle = self._loop.after(self._settings.idle_exit, self._leave)
+
+    def _watch_home(self) -> None:
+        if self._home_look is None and self._registry.live:
+            self._home_look = self._loop.after(_HOME_LOOK_SECONDS, self._look_at_home)
+
+    def _look_at_home(self) -> None:
+        """Stop what runs for a state directory that is gone: nobody can ask for it any more."""
+        self._home_look = None
+        if not self._verbs.shutting_down and not self._home.is_there():
+            sys.stderr.write("crewd host: the state directory is gone: stopping all jobs\n")
+            self._verbs.shut_down()
 
     def _leave(self) -> None:
         self._left = True

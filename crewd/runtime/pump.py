@@ -58,6 +58,7 @@ class Pump:
         self._ends = {Stream.STDOUT: attempt.stdout_offset, Stream.STDERR: attempt.stderr_offset}
         self._exit: ExitSeen | None = None
         self._wake = asyncio.Event()
+        self._waits_for = ""
 
     def output(self, stdout: int, stderr: int) -> None:
         """Take note of how far the host's spool goes."""
@@ -79,7 +80,7 @@ class Pump:
                 log.warning("output_missing", attempt=self._committed.key, detail=str(error))
                 self._give_up_rest()
             except OSError as error:
-                log.warning("transcript_waits", attempt=self._committed.key, detail=str(error))
+                self._say_waiting(str(error))
                 await asyncio.sleep(RETRY_SECONDS)
             else:
                 return
@@ -130,7 +131,14 @@ class Pump:
         row.stdout_offset, row.stderr_offset = step.stdout_offset, step.stderr_offset
         row.stdout_bytes, row.stderr_bytes = step.stdout_bytes, step.stderr_bytes
         row.adapter_state = step.adapter_state
+        self._waits_for = ""
         self._tools.link.consumed(row.key, stdout=row.stdout_offset, stderr=row.stderr_offset)
+
+    def _say_waiting(self, reason: str) -> None:
+        """Log it once: a line a second from every pump would take the room that is kept free."""
+        if reason != self._waits_for:
+            self._waits_for = reason
+            log.warning("transcript_waits", attempt=self._committed.key, detail=reason)
 
     def _give_up_rest(self) -> None:
         """Go on without output that the host no longer has."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from crewd.core.units import Instant
+from crewd.core.values import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Entry:
     """An encoded event. Its bytes are nobody's business here."""
 
@@ -18,7 +17,7 @@ class Entry:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Request:
     """A write that was carried out, and what it was answered: it is not carried out twice."""
 
@@ -30,7 +29,7 @@ class Request:
     time: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Batch:
     """One append that is committed: what the feed is told."""
 

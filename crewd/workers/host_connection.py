@@ -43,6 +43,11 @@ class HostConnection(asyncio.Protocol):
         self.host_pid = 0
         self.ended: asyncio.Future[str] = self._loop.create_future()
 
+    @property
+    def waits(self) -> bool:
+        """Whether something was asked and is not answered."""
+        return bool(self._pending)
+
     def request(self, message: dict[str, object], on_reply: OnReply) -> None:
         """Ask; the reply comes to `on_reply`, or never when the connection ends before."""
         message["id"] = self._next_id

@@ -75,10 +75,13 @@ _STOPPED = "stopped"
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long the host may take to answer, and how often it is asked while jobs are live."""
+    """How long the host may take to answer, and how often it is asked while it matters.
+
+    It does while jobs are live or something else that was asked is not answered.
+    """
 
     answer: timedelta = timedelta(seconds=5)
-    ping: timedelta = timedelta(seconds=15)
+    ping: timedelta = timedelta(seconds=5)
 
 
 _PATIENCE = Patience()
@@ -183,6 +186,11 @@ class HostLink:
         """End the host; raise HostRefusedError when jobs are live and shall not be stopped."""
         await self._call({"verb": "shutdown", "stop_jobs": stop_jobs})
 
+    def probe(self) -> None:
+        """Have a host that hangs noticed although nothing else is asked of it."""
+        if self._connection is not None and not self._connection.waits:
+            self._request({"verb": "ping"}, _ignore)
+
     def spool(self, job: str, stream: str) -> SpoolReader:
         return SpoolReader(self._paths, job, stream)
 
@@ -285,6 +293,7 @@ class HostLink:
     def _request(self, message: dict[str, object], on_reply: Callable[[Line], None]) -> None:
         if self._up and self._connection is not None:
             self._connection.request(message, on_reply)
+            self._keep_pinging()
 
     async def _call(self, message: dict[str, object]) -> Line:
         if not self._up:
@@ -304,7 +313,6 @@ class HostLink:
         if line.ok:
             if not line.ended:
                 self._live.add(job)
-                self._keep_pinging()
             self._on_news(Started(job, line.pid))
         elif line.error.kind != _STOPPED:  # Its exit, which follows, says it better.
             self._on_news(StartRefused(job, line.error.kind, line.error.message))
@@ -324,15 +332,15 @@ class HostLink:
         self._consumed.clear()
 
     def _keep_pinging(self) -> None:
-        if self._pinging is None and self._live:
+        if self._pinging is None:
             seconds = self._patience.ping.total_seconds()
             self._pinging = asyncio.get_running_loop().call_later(seconds, self._ping)
 
     def _ping(self) -> None:
         self._pinging = None
-        if self._up:
+        waits = self._connection is not None and self._connection.waits
+        if self._live or waits:
             self._request({"verb": "ping"}, _ignore)
-            self._keep_pinging()
 
     def _next_pause(self) -> float:
         pause = self._pause

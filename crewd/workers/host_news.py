@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from crewd.core.values import record, value
 
 
 class HostStatus(StrEnum):
@@ -13,7 +14,7 @@ class HostStatus(StrEnum):
     UNREACHABLE = "unreachable"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Survivor:
     """A process that could not be killed."""
 
@@ -21,7 +22,7 @@ class Survivor:
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class JobSeen:
     """A live job; `stdout` and `stderr` count the bytes it has written so far."""
 
@@ -33,7 +34,7 @@ class JobSeen:
     stopping: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ExitSeen:
     """The end of a job. No exit code and no signal: it never started, or could not be killed."""
 
@@ -50,7 +51,7 @@ class ExitSeen:
     pid: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LostSeen:
     """A job that an earlier host started and whose end nobody saw; it does not run any more."""
 
@@ -60,7 +61,7 @@ class LostSeen:
     stderr: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class HostSnapshot:
     """Everything the host knows, at one moment; what it tells afterwards comes on top."""
 
@@ -75,17 +76,17 @@ class HostSnapshot:
     strays: tuple[Survivor, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HostUp:
     snapshot: HostSnapshot
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HostDown:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Started:
     """The job runs, or has run: a repeated start is answered like the first. Pid 0: long ago."""
 
@@ -93,32 +94,32 @@ class Started:
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StartRefused:
     job: str
     kind: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Output:
     job: str
     stdout: int
     stderr: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Exit:
     exit: ExitSeen
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Written:
     job: str
     stdin_seq: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WriteRefused:
     """`full`: wait for StdinRoom; `gap`, `closed`, `unknown`: look at the rows again."""
 
@@ -126,17 +127,17 @@ class WriteRefused:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StdinRoom:
     job: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DiskFull:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DiskOk: ...
 
 
@@ -155,7 +156,7 @@ News = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StartJob:
     job: str
     epoch: str

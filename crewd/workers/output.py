@@ -17,6 +17,7 @@ import msgspec
 
 from crewd.core.model import Attempt, OutboxKind, Result
 from crewd.core.reports import Report, ResultGiven, Verdict
+from crewd.core.values import record
 from crewd.workers.adapter import (
     RESULT_TEXT_BYTES,
     STDERR_TAIL_BYTES,
@@ -39,7 +40,7 @@ FOLD_BYTES: Final = 256 * 1024
 """The same for a stream that is folded: one step's reports must stay a reasonable commit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Step:
     """What one step read; its first seven fields are those of `WorkerReported`."""
 

@@ -8,9 +8,11 @@ reboot a file may be shorter than was committed, and is then served as far as it
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, Self
@@ -19,7 +21,11 @@ from crewd.core.model import Attempt
 from crewd.workers.lines import Stream
 
 MIB: Final = 1024 * 1024
+RESERVE: Final = 24 * MIB
+"""Room that transcripts leave on the disk: less than the host leaves, more than the store does."""
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_LOOK_BYTES: Final = 64 * 1024
+_LOOK_SECONDS: Final = 1.0
 _FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -59,6 +65,7 @@ class Transcript:
         *,
         lengths: tuple[int, int] = (0, 0),
         sizes: Sizes = DEFAULT_SIZES,
+        reserve: int = RESERVE,
     ) -> None:
         """Open nothing. `root` is the folder of all runs, `lengths` what stdout, stderr have."""
         run_id, task_id, number = key
@@ -68,6 +75,9 @@ class Transcript:
         self._paths = {s: str(self._folder / f"{task_id}.{number}.{s}") for s in Stream}
         self._lengths = dict(zip(Stream, lengths, strict=True))
         self._sizes = sizes
+        self._reserve = reserve
+        self._unseen = 0
+        self._look_at = 0.0
 
     @classmethod
     def of(cls, root: Path, attempt: Attempt, sizes: Sizes = DEFAULT_SIZES) -> Self:
@@ -80,7 +90,10 @@ class Transcript:
         return self._lengths[stream]
 
     def append(self, stream: Stream, data: bytes) -> None:
-        """Write at the end. After an OSError, `truncate_to` makes the end certain again."""
+        """Write at the end. After an OSError, `truncate_to` makes the end certain again.
+
+        ENOSPC is raised while less than the reserve is free, looked at once per 64 KiB or second.
+        """
         view = memoryview(data)
         while view:
             end = self._lengths[stream]
@@ -166,12 +179,24 @@ class Transcript:
             _make_private(self._folder)
             file = _open_to_write(self._path(stream, start))
         try:
+            self._claim(file, len(data))
             while data:
                 written = os.pwrite(file, data, position - start)
                 position += written
                 data = data[written:]
         finally:
             os.close(file)
+
+    def _claim(self, file: int, size: int) -> None:
+        self._unseen += size
+        now = time.monotonic()
+        if self._unseen < _LOOK_BYTES and now < self._look_at:
+            return
+        disk = os.fstatvfs(file)
+        if disk.f_bavail * disk.f_frsize < self._reserve:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._folder))
+        self._unseen = 0
+        self._look_at = now + _LOOK_SECONDS
 
     def _read(self, stream: Stream, start: int, position: int, limit: int) -> bytes:
         try:

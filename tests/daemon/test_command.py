@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from typing import NamedTuple
 
 import pytest
 
 from crewd.cli import main
+from crewd.ensure import ensure
 from crewd.instance import operator_token
+from crewd.refusal import Exit, Refusal
 from tests.daemon.command import Home
 
 
@@ -123,3 +127,23 @@ def test_a_worker_must_not_start_a_daemon(crewd: Type) -> None:
     done = crewd("ensure", CREWD_TASK_TOKEN="crewt_x")  # noqa: S106 - no secret
     assert done.returncode == 5
     assert "a worker must not start one" in done.stderr
+
+
+def test_a_daemon_that_hangs_is_named_with_the_way_out(
+    home: Home, crewd: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.ensure()
+    pid = home.pid()
+    os.kill(pid, signal.SIGSTOP)
+    for place in ("crewd.cli.status", "crewd.contact"):
+        monkeypatch.setattr(f"{place}.ANSWER_TIMEOUT", timedelta(seconds=0.3))
+
+    done = crewd("status")
+    with pytest.raises(Refusal, match=f"pid {pid} does not answer") as refused:
+        ensure(home.env, timeout=timedelta(seconds=0.1))
+
+    assert done.returncode == Exit.NOT_READY
+    assert f"pid {pid} does not answer" in done.stdout
+    assert f"kill -9 {pid}; crewd ensure" in done.stdout
+    assert f"kill -9 {pid}; crewd ensure" in refused.value.hint
+    assert refused.value.exit_code == Exit.NO_DAEMON

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from crewd.cli.host import HostEnd, stop_host
 from crewd.host.protocol import HostPaths, secret
+from crewd.refusal import Exit, Refusal
 from tests.daemon.command import PATIENCE, has_ended
 
 
@@ -57,3 +59,17 @@ def test_the_host_and_its_workers_are_proven_gone(host: HostPaths, tmp_path: Pat
 
 def test_where_no_host_runs_there_is_nothing_to_stop(tmp_path: Path) -> None:
     assert stop_host(tmp_path) is None
+
+
+def test_a_host_that_hangs_is_named_with_the_way_out(
+    host: HostPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crewd.cli.host._ANSWER_SECONDS", 0.2)
+    pid = json.loads(host.info.read_text())["pid"]
+    os.kill(pid, signal.SIGSTOP)
+
+    with pytest.raises(Refusal, match=rf"\(pid {pid}\) does not answer") as refused:
+        stop_host(tmp_path)
+
+    assert f"kill -9 {pid}" in refused.value.hint
+    assert refused.value.exit_code == Exit.FAILED

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -139,6 +140,19 @@ def test_a_new_host_spares_children_that_an_ended_job_was_told_to_keep(
     assert alive(kept)
     assert not alive(lost)
     os.kill(kept, signal.SIGKILL)
+
+
+def test_a_host_without_its_state_directory_stops_its_jobs_and_ends(
+    host: HostUnderTest, controller: Controller
+) -> None:
+    worker = controller.shell(JOB, "sleep 600")
+    controller.close()
+    shutil.rmtree(host.paths.root.parent)
+
+    assert host.wait() == 0
+
+    assert not alive(worker)
+    assert not host.paths.root.parent.exists()
 
 
 def test_an_exit_survives_the_death_of_the_host(

@@ -291,6 +291,23 @@ async def test_a_halted_host_is_noticed_and_welcomed_back(state_dir: Path) -> No
     await daemon.leave()
 
 
+async def test_a_halted_host_without_jobs_is_noticed_when_it_is_probed(state_dir: Path) -> None:
+    daemon = Daemon(state_dir, patience=IMPATIENT)
+    pid = (await daemon.up()).pid
+    daemon.link.probe()
+    await daemon.link.list()
+    os.kill(pid, signal.SIGSTOP)
+
+    daemon.link.probe()
+    daemon.link.probe()
+
+    assert f"kill -9 {pid}" in (await daemon.wait(HostDown)).reason
+    daemon.link.probe()
+    os.kill(pid, signal.SIGCONT)
+    await daemon.up()
+    await daemon.leave()
+
+
 async def test_a_host_that_is_halted_before_hello_is_unreachable(state_dir: Path) -> None:
     first = Daemon(state_dir)
     pid = (await first.up()).pid
@@ -346,6 +363,7 @@ async def test_commands_without_a_host_are_dropped(state_dir: Path) -> None:
     daemon.link.stop(JOB, timedelta(0))
     daemon.link.consumed(JOB, stdout=1, stderr=1)
     daemon.link.forget([JOB])
+    daemon.link.probe()
     with pytest.raises(HostGoneError):
         await daemon.link.list()
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -148,3 +150,29 @@ def test_what_is_no_id_never_becomes_a_path(tmp_path: Path, name: str) -> None:
         delete_run(tmp_path, name)
     with pytest.raises(ValueError, match=r".*"):
         Transcript(tmp_path, ("run_a", name, 1))
+
+
+def test_a_transcript_leaves_a_reserve_on_the_disk(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left") as raised:
+        Transcript(tmp_path, KEY, reserve=1 << 60).append(OUT, b"hello")
+
+    assert raised.value.errno == errno.ENOSPC
+    transcript = Transcript(tmp_path, KEY)
+    transcript.truncate_to(OUT, 0)
+    transcript.append(OUT, b"hello")
+    assert transcript.read(OUT, 0, 10).data == b"hello"
+
+
+def test_the_disk_is_not_looked_at_for_each_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    fstatvfs = os.fstatvfs
+    monkeypatch.setattr(os, "fstatvfs", lambda file: looks.append(file) or fstatvfs(file))
+    transcript = Transcript(tmp_path, KEY)
+
+    for _ in range(100):
+        transcript.append(OUT, b"line\n")
+    assert len(looks) == 1
+    transcript.append(OUT, bytes(1 << 16))
+    assert len(looks) == 2

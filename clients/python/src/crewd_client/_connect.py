@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket as sockets
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
@@ -141,7 +142,11 @@ class _UnaryCall(_Call[Q, R]):
                 return await self._once(request, max(end - clock(), 0.001), tuple(metadata))
             except UnavailableError as error:
                 wait = pause_after(error, waits)
-                absent = isinstance(error, NoDaemonError) and not self._connection.answered
+                absent = (
+                    isinstance(error, NoDaemonError)
+                    and not error.metadata
+                    and not self._connection.answered
+                )
                 if absent or clock() + wait > last_try:
                     raise
             await asyncio.sleep(wait)
@@ -208,6 +213,35 @@ def _with_request_id(request: Q) -> Q:
 
 def _ours(error: grpc.aio.AioRpcError, connection: Connection) -> CrewdError:
     ours = translate(error)
+    if ours.code is grpc.StatusCode.DEADLINE_EXCEEDED and not connection.answered:
+        ours = NoDaemonError(code=ours.code, message="")
     if isinstance(ours, NoDaemonError):
-        ours.message = f"no daemon answers at {connection.location.socket}"
+        location = connection.location
+        ours.message = f"no daemon answers at {location.socket}"
+        pid = _hung(location)
+        if pid is not None:
+            ours.message = f"the daemon (pid {pid}) at {location.socket} does not answer"
+            ours.metadata = {"pid": str(pid)}
     return ours
+
+
+def _hung(location: locate.Location) -> int | None:
+    """Give the pid of a daemon that lives and takes connections."""
+    if location.daemon is None:
+        return None
+    try:
+        os.kill(location.daemon.pid, 0)
+    except PermissionError:
+        pass
+    except (OSError, OverflowError):
+        return None
+    with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(location.socket))
+        except BlockingIOError:
+            # Its queue is full: it takes nobody in.
+            pass
+        except OSError:
+            return None
+    return location.daemon.pid

@@ -5,6 +5,7 @@ A command's module is loaded when the command is used, so that each starts fast.
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
@@ -39,6 +40,20 @@ _COMMANDS = {
 }
 
 
+class _Text(click.ParamType):
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self.fail(f"{value[:100]!a} is not UTF-8 text", param, ctx)
+        return value
+
+
+_TEXT = _Text()
+
+
 class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -50,6 +65,10 @@ class _Commands(click.Group):
             return None
         module = import_module(f"crewd_client.commands.{_COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, cmd_name)
+        for parameter in command.params:
+            # Text goes to the daemon, which takes no other; a file may have any name.
+            if parameter.type is click.STRING and parameter.name != "file":
+                parameter.type = _TEXT
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -84,17 +103,44 @@ def main() -> NoReturn:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     # Loading makes much and frees nothing; the collector goes on when the work begins.
     gc.disable()
+    _open_standard_streams()
     with suppress(AttributeError):
         # What a terminal cannot show must not end the command.
         cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     code = _outcome()
     gc.enable()
+    problem = _stdout_problem()
+    if problem is not None and problem.errno != errno.EPIPE:
+        code = _say_unwritten(problem)
+    sys.exit(code)
+
+
+def _open_standard_streams() -> None:
+    """Put something in the place of streams that are closed: it cannot be read or written."""
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), "r", encoding="utf-8")
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        # What went wrong can be told to nobody.
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+
+
+def _stdout_problem() -> OSError | None:
+    """Tell why stdout takes nothing, if it does not; from then on it goes nowhere."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The interpreter flushes stdout when it ends, which must not fail again.
+    except OSError as error:
+        # What could not be written is still there, and the interpreter tries again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(code)
+        return error
+    return None
+
+
+def _say_unwritten(error: OSError) -> int:
+    from crewd_client.commands.exits import Exit, Refusal  # noqa: PLC0415  # as above
+
+    return _say(Refusal(f"cannot write to stdout: {error.strerror}", code=Exit.FAILED))
 
 
 def _outcome() -> int:
@@ -104,6 +150,9 @@ def _outcome() -> int:
         return 130
     except click.ClickException as error:
         return _say_usage(error)
+    except OSError as error:
+        unwritten = _stdout_problem()
+        return _say(error) if unwritten is None else _say_unwritten(unwritten)
     except Exception as error:  # noqa: BLE001  # the top: a bug of ours has its own exit code
         return _say(error)
     return int(code or 0)
@@ -118,18 +167,13 @@ def _say_usage(error: click.ClickException) -> int:
 
 
 def _say(error: Exception) -> int:
-    from crewd_client.commands.exits import Exit, Refusal, refusal_of  # noqa: PLC0415  # as above
+    from crewd_client.commands.exits import Exit, Refusal, refusal_of_any  # noqa: PLC0415  # as above
     from crewd_client.commands.terminal import note  # noqa: PLC0415
-    from crewd_client.errors import CrewdError  # noqa: PLC0415
     from crewd_client.json import to_line  # noqa: PLC0415
 
-    refusal = refusal_of(error) if isinstance(error, CrewdError) else error
-    if not isinstance(refusal, Refusal):
-        if os.environ.get("CREWD_DEBUG") == "1":
-            traceback.print_exception(error)
-        message = f"{type(error).__name__}: {error}"
-        hint = "this is a bug in crew: please report it with what CREWD_DEBUG=1 shows"
-        refusal = Refusal(message, hint=hint, code=Exit.BUG)
+    refusal = error if isinstance(error, Refusal) else refusal_of_any(error)
+    if refusal.code == Exit.BUG and os.environ.get("CREWD_DEBUG") == "1":
+        traceback.print_exception(error)
     if _wants_json():
         sys.stderr.write(to_line(refusal.data()) + "\n")
         return refusal.code

@@ -99,12 +99,15 @@ def translate(error: grpc.aio.AioRpcError) -> CrewdError:
     code = error.code()
     reason = info.reason if info is not None and info.domain == DOMAIN else ""
     bad, retry = _unpack(details, BadRequest), _unpack(details, RetryInfo)
+    message = error.details() or ""
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and not reason and _is_too_large(message):
+        reason, message = "REQUEST_TOO_LARGE", f"the request is too large: {message}"
     kind = _BY_REASON.get(reason) or _BY_CODE.get(code, CrewdError)
     if code is grpc.StatusCode.UNAVAILABLE and not reason:
         kind = NoDaemonError
     return kind(
         code=code,
-        message=error.details() or "",
+        message=message,
         reason=reason,
         metadata=dict(info.metadata) if info is not None else {},
         violations=tuple(
@@ -120,6 +123,7 @@ _BY_REASON: dict[str, type[CrewdError]] = {
     "ASK_SETTLED": AskSettledError,
     "CURSOR_EXPIRED": CursorExpiredError,
     "REQUEST_ID_REUSED": RequestIdReusedError,
+    "REQUEST_TOO_LARGE": InvalidRequestError,
 }
 
 _BY_CODE: dict[grpc.StatusCode, type[CrewdError]] = {
@@ -130,6 +134,11 @@ _BY_CODE: dict[grpc.StatusCode, type[CrewdError]] = {
     grpc.StatusCode.PERMISSION_DENIED: AccessError,
     grpc.StatusCode.UNAVAILABLE: UnavailableError,
 }
+
+
+def _is_too_large(message: str) -> bool:
+    """Tell whether the daemon's gRPC refused a request; an answer may be too large as well."""
+    return "message larger than max" in message and not message.startswith("CLIENT:")
 
 
 def _details(error: grpc.aio.AioRpcError) -> list[Any]:

@@ -23,28 +23,34 @@ def answer_of(ask: Ask, typed: str) -> AnswerAskRequest | None:
     typed = typed.strip()
     if not typed:
         return None
-    chosen = chosen_options(ask, typed)
-    if chosen is not None:
-        return AnswerAskRequest(ask_id=ask.id, option_ids=chosen)
+    answer = read_answer(ask, typed)
+    if answer.option_ids:
+        return answer
     if typed.lower() == "d":
         return AnswerAskRequest(ask_id=ask.id, decline=True)
     if ask.options and not ask.allow_text:
         raise NoAnswerError(f"{clean(typed)!r} is no option: {_choices(ask)}")
-    return AnswerAskRequest(ask_id=ask.id, text=typed)
+    return answer
 
 
-def chosen_options(ask: Ask, typed: str) -> list[str] | None:
+def read_answer(ask: Ask, text: str) -> AnswerAskRequest:
+    """Take a text as the options it names, else as it is."""
+    chosen = _chosen_options(ask, text.strip())
+    if chosen is not None:
+        return AnswerAskRequest(ask_id=ask.id, option_ids=chosen)
+    return AnswerAskRequest(ask_id=ask.id, text=text)
+
+
+def _chosen_options(ask: Ask, typed: str) -> list[str] | None:
     """Give the ids of the options the text names, if it names nothing else."""
-    names: dict[str, str] = {}
-    for each in (_numbers, _labels, _ids):
-        # An id goes before a label, and both before a number.
-        names |= each(ask.options)
-    if typed.lower() in names:
-        return [names[typed.lower()]]
-    words = [part for part in re.split(r"[,\s]+", typed.lower()) if part]
-    if ask.max_choices <= 1 or not all(part in names for part in words):
+    whole = _option(ask.options, typed)
+    if whole is not None:
+        return [whole]
+    if ask.max_choices <= 1:
         return None
-    return list(dict.fromkeys(names[part] for part in words))
+    named = [_option(ask.options, part) for part in re.split(r"[,\s]+", typed) if part]
+    found = [option_id for option_id in named if option_id is not None]
+    return list(dict.fromkeys(found)) if found and len(found) == len(named) else None
 
 
 def question_lines(ask: Ask) -> Iterator[str]:
@@ -70,16 +76,20 @@ def invitation(ask: Ask) -> str:
     return f"  {what}; empty leaves it open, d declines> "
 
 
-def _numbers(options: Sequence[AskOption]) -> dict[str, str]:
-    return {str(number): option.id for number, option in enumerate(options, start=1)}
+def _option(options: Sequence[AskOption], name: str) -> str | None:
+    """Give the id of the one option that has the name.
 
-
-def _labels(options: Sequence[AskOption]) -> dict[str, str]:
-    return {option.label.lower(): option.id for option in options if option.label}
-
-
-def _ids(options: Sequence[AskOption]) -> dict[str, str]:
-    return {option.id.lower(): option.id for option in options}
+    As it is written before in another case, an id before a label, and both before a number.
+    """
+    folded = name.casefold()
+    ways = (
+        [option.id for option in options if option.id == name],
+        [option.id for option in options if option.label == name],
+        [option.id for option in options if option.id.casefold() == folded],
+        [option.id for option in options if option.label.casefold() == folded],
+        [option.id for number, option in enumerate(options, start=1) if str(number) == name],
+    )
+    return next((found[0] for found in ways if len(found) == 1), None)
 
 
 def _choices(ask: Ask) -> str:

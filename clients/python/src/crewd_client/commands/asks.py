@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from crewd_client.client import Client
-from crewd_client.commands.answers import chosen_options
+from crewd_client.commands.answers import read_answer
 from crewd_client.commands.exits import Exit, Refusal
 from crewd_client.commands.lines import question
 from crewd_client.commands.listing import Listing
@@ -78,7 +78,9 @@ def answer(
         request.ask_id = await pick_ask(client, ask)
         if request.text and not request.option_ids:
             found = await client.asks.GetAsk(GetAskRequest(ask_id=request.ask_id))
-            _take_as_option(request, found.ask)
+            read = read_answer(found.ask, request.text)
+            request.text = read.text
+            request.option_ids.extend(read.option_ids)
         settled = (await client.asks.AnswerAsk(request)).ask
         if as_json:
             put_json({"ask": to_json(settled)})
@@ -87,14 +89,6 @@ def answer(
         return Exit.DONE
 
     return session.perform(work)
-
-
-def _take_as_option(request: AnswerAskRequest, ask: Ask) -> None:
-    """Where only options are allowed, a text can only name one."""
-    chosen = None if ask.allow_text else chosen_options(ask, request.text.strip())
-    if chosen is not None:
-        request.option_ids.extend(chosen)
-        request.text = ""
 
 
 def _cells(ask: Ask) -> list[str]:

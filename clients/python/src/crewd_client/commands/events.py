@@ -8,7 +8,7 @@ from crewd_client.client import Client
 from crewd_client.commands.exits import Exit
 from crewd_client.commands.lines import summary
 from crewd_client.commands.pick import PAGE, pick_run
-from crewd_client.commands.session import Session, json_option
+from crewd_client.commands.session import SEQUENCE, Session, json_option
 from crewd_client.commands.terminal import clean, clock, put, put_json
 from crewd_client.json import to_json
 from crewd_client.pages import list_events
@@ -16,7 +16,9 @@ from crewd_client.pages import list_events
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--after", default=0, metavar="SEQ", help="Only events after this one.")
+@click.option(
+    "--after", type=SEQUENCE, default=0, metavar="SEQ", help="Only events after this one."
+)
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only events of this kind.")
 @json_option
 @click.pass_obj

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from enum import IntEnum
 
 import grpc
 
-from crewd_client.errors import AskSettledError, CrewdError, NoDaemonError, SequenceError
+from crewd_client.errors import (
+    AskSettledError,
+    CrewdError,
+    NoDaemonError,
+    SequenceError,
+    Violation,
+)
 from crewd_client.json import to_json
 from crewd_client.v1.run_pb2 import (
     RUN_STATUS_BLOCKED,
@@ -58,7 +65,8 @@ class Refusal(Exception):  # noqa: N818  # an answer, not a failure of ours
 
 def refusal_of(error: CrewdError) -> Refusal:
     """Say what a failed call means for the person at the command line."""
-    lines = [str(error), *(f"  {each.field}: {each.description}" for each in error.violations)]
+    told = (f"  {each.field}: {each.description}" for each in untold(error))
+    lines = [str(error), *told]
     violations = [{"field": v.field, "description": v.description} for v in error.violations]
     detail: dict[str, object] = {
         "code": error.code.name.lower(),
@@ -69,6 +77,20 @@ def refusal_of(error: CrewdError) -> Refusal:
     if isinstance(error, AskSettledError) and error.ask is not None:
         detail["ask"] = to_json(error.ask)
     return Refusal("\n".join(lines), hint=_hint(error), code=_code(error), detail=detail)
+
+
+def refusal_of_any(error: Exception) -> Refusal:
+    """Say what went wrong; what nobody thought of is a bug of ours."""
+    if isinstance(error, CrewdError):
+        return refusal_of(error)
+    if isinstance(error, FileNotFoundError) and _is_cwd_gone():
+        hint = "go to another one, or name what is meant: --cwd DIR, or the RUN"
+        return Refusal("the current directory is gone: it was deleted", hint=hint)
+    if isinstance(error, UnicodeEncodeError):
+        return Refusal(f"{error.object[:100]!a} is not UTF-8 text")
+    message = f"{type(error).__name__}: {error}"
+    hint = "this is a bug in crew: please report it with what CREWD_DEBUG=1 shows"
+    return Refusal(message, hint=hint, code=Exit.BUG)
 
 
 def code_of(run: Run) -> Exit:
@@ -83,7 +105,13 @@ _BY_STATUS: dict[int, Exit] = {
     RUN_STATUS_CANCELLED: Exit.CANCELLED,
 }
 
-_INVALID_SPEC = {"SPEC_INVALID", "GRAPH_CYCLE", "GRAPH_UNKNOWN_TASK", "CWD_INVALID"}
+_INVALID_SPEC = {
+    "SPEC_INVALID",
+    "GRAPH_CYCLE",
+    "GRAPH_UNKNOWN_TASK",
+    "CWD_INVALID",
+    "REQUEST_TOO_LARGE",
+}
 
 _HINTS = {
     "RUN_NOT_FOUND": "see `crew ls -a`",
@@ -96,9 +124,25 @@ _HINTS = {
 }
 
 
+def untold(error: CrewdError) -> list[Violation]:
+    """Give the violations that say more than the error's message does."""
+    if error.reason == "GRAPH_CYCLE":
+        return []
+    return [each for each in error.violations if each.description not in str(error)]
+
+
+def _is_cwd_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109  # only whether there is one
+    except FileNotFoundError:
+        return True
+    return False
+
+
 def _hint(error: CrewdError) -> str:
     if isinstance(error, NoDaemonError):
-        return "start it: crewd ensure"
+        pid = error.metadata.get("pid")
+        return "start it: crewd ensure" if pid is None else f"kill -9 {pid}, then: crewd ensure"
     return _HINTS.get(error.reason, "")
 
 

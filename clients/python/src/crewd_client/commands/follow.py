@@ -241,7 +241,7 @@ def _told(following: _Following, run: Run) -> int:
             note(f"the result is cut; the whole is in {run.result.artifact_id}")
         return code_of(run)
     said = run.error.message or run.status_message or run.status_reason
-    if said:
+    if said and said != status:
         note(f"error: {clean_block(said)}")
     if run.status == RUN_STATUS_BLOCKED:
         note(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 
 from crewd_client.commands.terminal import clean, clock, seconds_between, span, word
-from crewd_client.v1.ask_pb2 import Ask
+from crewd_client.v1.ask_pb2 import Ask, AskAnswer
 from crewd_client.v1.attempt_event_pb2 import AttemptEnded, AttemptStarted
 from crewd_client.v1.event_pb2 import Event
 from crewd_client.v1.failure_pb2 import Survivor
 from crewd_client.v1.progress_pb2 import Progress
-from crewd_client.v1.run_event_pb2 import RunFinished
+from crewd_client.v1.run_event_pb2 import LimitReached, RunFinished, RunRecovered
 from crewd_client.v1.task_event_pb2 import TaskFinished, TaskRetryScheduled
 
 
@@ -56,7 +56,12 @@ _UNTOLD = {
 
 
 def _joined(*parts: str) -> str:
-    return ": ".join(part for part in parts if part)
+    """Put parts together; one that repeats the end of those before says nothing."""
+    said = ""
+    for part in parts:
+        if part and not f" {said}".lower().endswith(f" {part}".lower()):
+            said = f"{said}: {part}" if said else part
+    return said
 
 
 def _run_finished(finished: RunFinished, status: str) -> str:
@@ -85,11 +90,34 @@ def _ended(ended: AttemptEnded, attempt: int) -> str:
     return said + (left if ended.survivors else "")
 
 
+def _recovered(recovered: RunRecovered) -> str:
+    adopted, lost = len(recovered.adopted), _count(recovered.lost, "attempt")
+    if recovered.lost and not adopted:
+        return f"the host was lost: {lost} lost"
+    counts = f" ({adopted} adopted, {len(recovered.lost)} lost)" if adopted else ""
+    return f"a new daemon took the run over{counts}"
+
+
+def _limit(limit: LimitReached) -> str:
+    used, most = str(limit.used), str(limit.max)
+    if limit.reason == "max_duration":
+        used, most = span(limit.used / 1e6), span(limit.max / 1e6)
+    return f"{limit.reason} reached: {used} of {most}"
+
+
+def _count(things: Sized, name: str) -> str:
+    return f"1 {name}" if len(things) == 1 else f"{len(things)} {name}s"
+
+
+def answer_text(answer: AskAnswer) -> str:
+    return ", ".join(filter(None, [*answer.option_ids, answer.text]))
+
+
 def _settled(event: Event) -> str:
     settled = event.ask_settled
-    answer = ", ".join([*settled.answer.option_ids, settled.answer.text]).strip(", ")
     by = f" by {event.actor.name}" if event.actor.name else ""
-    return _joined(f"{settled.ask_id} {word(settled, 'outcome')}{by}", answer)
+    said = f"{settled.ask_id} {word(settled, 'outcome')}{by}"
+    return _joined(said, answer_text(settled.answer))
 
 
 _SAY: dict[str, Callable[[Event], str]] = {
@@ -98,8 +126,8 @@ _SAY: dict[str, Callable[[Event], str]] = {
     "run_cancel_requested": lambda e: _joined("run cancelling", e.run_cancel_requested.reason),
     "run_resumed": lambda e: _joined("run goes on", e.run_resumed.cause),
     "run_finished": lambda e: _run_finished(e.run_finished, word(e, "run_status")),
-    "run_recovered": lambda _: "a new daemon took the run over",
-    "tasks_added": lambda e: f"{len(e.tasks_added.tasks)} tasks added",
+    "run_recovered": lambda e: _recovered(e.run_recovered),
+    "tasks_added": lambda e: f"{_count(e.tasks_added.tasks, 'task')} added",
     "task_retry_scheduled": lambda e: _retry(e.task_retry_scheduled),
     "task_requeued": lambda e: _joined("queued again", e.task_requeued.cause),
     "task_finished": lambda e: _task_finished(e.task_finished, word(e, "task_status")),
@@ -118,8 +146,6 @@ _SAY: dict[str, Callable[[Event], str]] = {
     "steer_updated": lambda e: _joined(
         f"{e.steer_updated.steer_id} {word(e.steer_updated, 'status')}", e.steer_updated.text
     ),
-    "limit_reached": lambda e: (
-        f"{e.limit_reached.reason} reached: {e.limit_reached.used} of {e.limit_reached.max}"
-    ),
+    "limit_reached": lambda e: _limit(e.limit_reached),
     "warning_raised": lambda e: _joined("warning", e.warning_raised.message),
 }

@@ -26,8 +26,12 @@ _FIRST_TAIL = 16 << 10
 @click.argument("run")
 @click.argument("task")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the attempt has ended.")
-@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines.")
-@click.option("--attempt", type=click.IntRange(min=1), metavar="N", help="Default: the latest.")
+@click.option(
+    "--tail", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Only the last N lines."
+)
+@click.option(
+    "--attempt", type=click.IntRange(1, 2**31 - 1), metavar="N", help="Default: the latest."
+)
 @click.option("--stderr", is_flag=True, help="What it wrote to stderr instead of stdout.")
 @click.pass_obj
 def logs(session: Session, /, run: str, task: str, *, follow: bool, **options: int | None) -> int:

@@ -113,7 +113,8 @@ def _cells(run: Run) -> list[str]:
 
 
 def _put_run(run: Run, tasks: list[Task]) -> None:
-    reason = shorten(run.status_message or run.status_reason, 200)
+    said = run.status_message or run.status_reason
+    reason = "" if said == word(run, "status") else shorten(said, 200)
     by = f" by {run.created_by}" if run.created_by else ""
     put(f"{run.id}  {word(run, 'status')}{': ' if reason else ''}{reason}")
     put(f"title:   {shorten(run.title, 200)}")

@@ -10,11 +10,17 @@ from contextlib import suppress
 
 from crewd_client.client import Client
 from crewd_client.commands.answers import NoAnswerError, answer_of, invitation, question_lines
-from crewd_client.commands.lines import summary
-from crewd_client.commands.terminal import note
+from crewd_client.commands.lines import answer_text
+from crewd_client.commands.terminal import note, word
 from crewd_client.commands.views import View
 from crewd_client.errors import AskSettledError, InvalidRequestError
-from crewd_client.v1.ask_pb2 import ASK_STATUS_OPEN, Ask
+from crewd_client.v1.ask_event_pb2 import AskSettled
+from crewd_client.v1.ask_pb2 import (
+    ASK_STATUS_ANSWERED,
+    ASK_STATUS_DECLINED,
+    ASK_STATUS_OPEN,
+    Ask,
+)
 from crewd_client.v1.event_pb2 import Event
 
 
@@ -47,7 +53,7 @@ class Prompter:
             ask_id = event.ask_settled.ask_id
             self._open.pop(ask_id, None)
             if ask_id == self._current:
-                self._outcome = summary(event)
+                self._outcome = _elsewhere(event.ask_settled, event.actor.name)
                 self._settled.set()
 
     async def run(self) -> None:
@@ -75,6 +81,8 @@ class Prompter:
             if typed is None:
                 note()
                 if self._outcome:
+                    # More may have been typed meanwhile; the next ask must not get it.
+                    _forget_typed()
                     note(f"  {self._outcome}")
                 return
             if await self._send(ask, typed):
@@ -91,7 +99,8 @@ class Prompter:
             note(f"  {error}")
             return False
         except AskSettledError as error:
-            note(f"  {error}")
+            # The event tells by whom, and may be there already.
+            note(f"  {self._outcome or _told_by(error)}")
         return True
 
     async def _line(self) -> str | None:
@@ -107,6 +116,21 @@ class Prompter:
         finally:
             reading.cancel()
             settled.cancel()
+
+
+def _elsewhere(settled: AskSettled, by: str) -> str:
+    outcome = word(settled, "outcome")
+    where = " elsewhere" if settled.outcome in {ASK_STATUS_ANSWERED, ASK_STATUS_DECLINED} else ""
+    what = answer_text(settled.answer) or settled.answer.note
+    said = f"{outcome}{where}{f' by {by}' if by else ''}"
+    return f"{said}: {what}" if what else said
+
+
+def _told_by(error: AskSettledError) -> str:
+    if error.ask is None:
+        return str(error)
+    settled = AskSettled(outcome=error.ask.status, answer=error.ask.answer)
+    return _elsewhere(settled, error.ask.answered_by)
 
 
 async def _read_line(fd: int) -> str | None:

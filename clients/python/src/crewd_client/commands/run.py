@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -11,10 +10,10 @@ from pathlib import Path
 import click
 
 from crewd_client.client import Client
-from crewd_client.commands.exits import Exit, Refusal, refusal_of
+from crewd_client.commands.exits import Exit, Refusal, refusal_of, untold
 from crewd_client.commands.follow import Manner, follow
 from crewd_client.commands.run_file import RunFile, load_run_file, parse_run_file
-from crewd_client.commands.session import Session, duration, json_option
+from crewd_client.commands.session import Session, duration, json_option, read_stdin
 from crewd_client.commands.terminal import note, put, put_json
 from crewd_client.errors import CrewdError
 from crewd_client.json import to_json
@@ -36,6 +35,10 @@ _ON_ASK: dict[str, OnTimeout.ValueType] = {
     "default": ON_TIMEOUT_DEFAULT_OPTION,
     "continue": ON_TIMEOUT_CONTINUE,
 }
+
+
+# A request id and what frames the request come on top.
+_REQUEST_BYTES = (16 << 20) - 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +93,8 @@ def run(session: Session, /, **typed: object) -> int:
         env=ClientEnv(path=_absolute_entries(os.environ.get("PATH", ""))),
     )
 
+    _check_size(request)
+
     async def submit(client: Client) -> int:
         return await _submit(client, request, file, options)
 
@@ -104,7 +109,9 @@ async def _submit(
     except CrewdError as error:
         raise _placed(error, file) from None
     if options.dry_run or options.detach:
-        valid = f"valid: {len(request.spec.tasks)} tasks in {request.spec.workspace.cwd}"
+        count = len(request.spec.tasks)
+        tasks = "1 task" if count == 1 else f"{count} tasks"
+        valid = f"valid: {tasks} in {request.spec.workspace.cwd}"
         if options.as_json:
             put_json({"run": to_json(created)})
         else:
@@ -125,8 +132,16 @@ def _load(options: _Options) -> RunFile:
     if options.file is None:
         raise Refusal("what is to be done? A run needs --file run.yaml", hint="crew run --help")
     if options.file == "-":
-        return parse_run_file(sys.stdin.read(), "<stdin>")
+        return parse_run_file(read_stdin(), "<stdin>")
     return load_run_file(Path(options.file))
+
+
+def _check_size(request: CreateRunRequest) -> None:
+    size = request.ByteSize()
+    if size > _REQUEST_BYTES:
+        message = f"the run is too large: {size} bytes; the daemon takes {_REQUEST_BYTES}"
+        hint = "put long texts into files that the workers read"
+        raise Refusal(message, hint=hint, detail={"reason": "REQUEST_TOO_LARGE"})
 
 
 def _complete(spec: RunSpec, options: _Options) -> None:
@@ -153,14 +168,23 @@ def _cwd(spec: RunSpec, options: _Options) -> Path:
 
 
 def _absolute_entries(path: str) -> str:
-    return ":".join(entry for entry in path.split(":") if entry.startswith("/"))
+    # A name that is not UTF-8 cannot be told to the daemon.
+    return ":".join(entry for entry in path.split(":") if entry.startswith("/") and _is_text(entry))
+
+
+def _is_text(path: str) -> bool:
+    return not any("\ud800" <= each <= "\udfff" for each in path)
 
 
 def _placed(error: CrewdError, file: RunFile) -> Refusal:
     """Say on which line of the file the daemon sees what is wrong."""
-    refusal = refusal_of(error)
-    lines = [str(error)]
-    for violation in error.violations:
-        place = file.place_of_field(violation.field) or violation.field
-        lines.append(f"{place}: {violation.description}")
+    refusal, more = refusal_of(error), untold(error)
+    told = [each.field for each in error.violations if each not in more]
+    place = file.place_of_field(told[0]) if told else None
+    if error.reason == "GRAPH_CYCLE":
+        place = file.place_of_task(error.metadata.get("path", "").partition(" ")[0]) or place
+    lines = [str(error) if place is None else f"{place}: {error}"]
+    for violation in more:
+        at = file.place_of_field(violation.field) or violation.field
+        lines.append(f"{at}: {violation.description}")
     return Refusal("\n".join(lines), hint=refusal.hint, code=refusal.code, detail=refusal.detail)

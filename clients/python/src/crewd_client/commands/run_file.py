@@ -45,11 +45,18 @@ class RunFile:
         return f"{self.name}:{_line(self.lines, path)}"
 
     def place_of_field(self, field: str) -> str | None:
-        """Give the place the daemon means with `spec.tasks[3].command`."""
-        if not field.startswith("spec."):
-            return None
+        """Give the place the daemon means with `spec.tasks[3].command`, or without `spec.`."""
         parts = re.findall(r"\[(\d+)\]|([^.\[\]]+)", field.removeprefix("spec."))
-        return self.place(tuple(int(index) if index else name for index, name in parts))
+        path = tuple(int(index) if index else name for index, name in parts)
+        # Of what is not in the file at all there is no place: it was typed, or is a default.
+        return self.place(path) if path[:1] in self.lines else None
+
+    def place_of_task(self, task_id: str) -> str | None:
+        """Give the place of what a task depends on."""
+        ids = [task.id for task in self.spec.tasks]
+        if task_id not in ids:
+            return None
+        return self.place(("tasks", ids.index(task_id), "depends_on"))
 
 
 def load_run_file(path: Path) -> RunFile:

@@ -51,8 +51,9 @@ class Session:
     ) -> int:
         try:
             client = await self._connect()
-        except NoDaemonError:
-            if not start or os.environ.get("CREWD_TASK_TOKEN"):
+        except NoDaemonError as error:
+            # One that is there but hangs would only be in the way of another.
+            if not start or "pid" in error.metadata or os.environ.get("CREWD_TASK_TOKEN"):
                 raise
             await self._ensure()
             client = await self._connect()
@@ -84,6 +85,9 @@ def json_option(function: F) -> F:
     )
 
 
+SEQUENCE = click.IntRange(0, 2**63 - 1)
+
+
 def duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> timedelta | None:
     """Read an option's time as people write it: `90`, `1.5s`, `2m`, `1h30m`."""
     try:
@@ -94,7 +98,17 @@ def duration(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 
 def read_text(source: str) -> str:
     """Give the text, or what is on stdin for `-`."""
-    return sys.stdin.read() if source == "-" else source
+    return read_stdin() if source == "-" else source
+
+
+def read_stdin() -> str:
+    try:
+        text = sys.stdin.buffer.read().decode()
+    except OSError as error:
+        raise Refusal(f"cannot read stdin: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Refusal("stdin is not UTF-8 text") from None
+    return text.replace("\r\n", "\n")
 
 
 def _crewd() -> str:

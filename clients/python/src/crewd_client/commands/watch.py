@@ -9,12 +9,12 @@ import click
 from crewd_client.client import Client
 from crewd_client.commands.follow import Manner, follow
 from crewd_client.commands.pick import pick_run
-from crewd_client.commands.session import Session, duration, json_option
+from crewd_client.commands.session import SEQUENCE, Session, duration, json_option
 
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--after", default=0, metavar="SEQ", help="Begin after this event.")
+@click.option("--after", type=SEQUENCE, default=0, metavar="SEQ", help="Begin after this event.")
 @json_option
 @click.pass_obj
 def watch(session: Session, /, run: str | None, after: int, *, as_json: bool) -> int:
