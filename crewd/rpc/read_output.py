@@ -70,6 +70,8 @@ class _Reading:
         self._number = request.attempt
         self._left = request.limit or None
         """How much may still be sent; None is no limit."""
+        self._woken = 0.0
+        """When it last had something to look at, by the loop's clock."""
 
     async def run(self) -> None:
         """Send what there is; when following, what is written until the attempt has ended."""
@@ -162,10 +164,14 @@ class _Reading:
     async def _wait(self) -> None:
         """Return when the task may have changed."""
         news, presence = self._changes.news, self._wiring.presence
-        await asyncio.sleep(PAUSE_SECONDS)
+        clock = asyncio.get_running_loop().time
+        rested = clock() - self._woken
+        if rested < PAUSE_SECONDS:
+            await asyncio.sleep(PAUSE_SECONDS - rested)
         while self._request.task_id not in self._changes.take():
             if self._changes.take_deleted_runs():
                 await self._refuse()
             if presence.draining is not None:
                 raise draining()
             await news.wait(self._wiring.heartbeat_seconds)
+        self._woken = clock()

@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -83,16 +84,15 @@ def test_output_leaves_a_reserve_on_the_disk(unstarted_host: HostUnderTest) -> N
 def test_the_disk_is_not_looked_at_for_each_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[Path] = []
-    statvfs = os.statvfs
-    monkeypatch.setattr(os, "statvfs", lambda path: looks.append(path) or statvfs(path))
+    look = Mock(wraps=os.statvfs)
+    monkeypatch.setattr(os, "statvfs", look)
     reserve = Reserve(tmp_path, 0)
 
     for _ in range(1000):
         reserve.claim(10)
-    assert len(looks) == 1
+    assert look.call_count == 1
     reserve.claim(1 << 16)
-    assert len(looks) == 2
+    assert look.call_count == 2
 
 
 def free_bytes(path: Path) -> int:

@@ -40,15 +40,16 @@ _COMMANDS = {
 }
 
 
-class _Text(click.ParamType):
-    name = "text"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+class _Text(click.types.StringParamType):
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        text = str(super().convert(value, param, ctx))
         try:
-            value.encode()
+            text.encode()
         except UnicodeEncodeError:
-            self.fail(f"{value[:100]!a} is not UTF-8 text", param, ctx)
-        return value
+            self.fail(f"{text[:100]!a} is not UTF-8 text", param, ctx)
+        return text
 
 
 _TEXT = _Text()

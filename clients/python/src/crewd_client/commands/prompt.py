@@ -130,7 +130,7 @@ def _told_by(error: AskSettledError) -> str:
     if error.ask is None:
         return str(error)
     settled = AskSettled(outcome=error.ask.status, answer=error.ask.answer)
-    return _elsewhere(settled, error.ask.answered_by)
+    return _elsewhere(settled, error.ask.answered_by.name)
 
 
 async def _read_line(fd: int) -> str | None:
