@@ -70,6 +70,8 @@ def _lines(info: ServerInfo, location: Location) -> list[str]:
         f"runs: {info.open_runs} open, asks: {info.open_asks} open",
         _host_line(info),
     ]
+    if info.status_message:
+        lines.append(f"nothing is stored: {info.status_message}")
     if info.restart_needed:
         lines.append("restart needed: the files of crewd are newer than this process")
     return lines

@@ -159,6 +159,8 @@ class Supervisor:
             await asyncio.gather(*(actor.ask(GoOn()) for actor in busy))
 
     def info(self) -> RuntimeInfo:
+        """Tell how things are, and look whether the host still answers, for who asks next."""
+        self._link.probe()
         snapshot = self._snapshot
         return RuntimeInfo(
             host_status=_HOST_WORDS[self._link.status],

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import crewd_client
 import pytest
+
+import crewd_client
 
 
 def imported_names() -> list[str]:

@@ -89,7 +89,7 @@ async def test_run_submits_what_was_typed_over_what_the_file_says(daemon: FakeDa
 async def test_a_dry_run_creates_nothing(daemon: FakeDaemon) -> None:
     done = await crew(daemon, "run", "--file", "-", "--dry-run", stdin=SPEC)
 
-    assert (done.code, done.out) == (0, f"valid: 1 tasks in {daemon.state_dir}\n")
+    assert (done.code, done.out) == (0, f"valid: 1 task in {daemon.state_dir}\n")
     assert daemon.runs == {}
 
 
@@ -110,7 +110,7 @@ async def test_what_the_daemon_finds_wrong_is_told_by_line(daemon: FakeDaemon) -
     done = await crew(daemon, "run", "--file", "-", stdin=SPEC)
 
     assert done.code == 2
-    assert done.err == "error: the spec is invalid\n<stdin>:3: is too long\n"
+    assert done.err == "error: the spec is invalid\n<stdin>:3: spec.tasks[0].command: is too long\n"
 
 
 async def test_json_gives_events_then_the_run(daemon: FakeDaemon) -> None:

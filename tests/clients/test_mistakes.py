@@ -7,13 +7,20 @@ import os
 import shlex
 import socket
 from asyncio.subprocess import DEVNULL, PIPE
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from google.rpc.error_details_pb2 import BadRequest
 from grpc import StatusCode
 
+from crewd_client import NoDaemonError, _connect
+from crewd_client.client import Client
+from crewd_client.commands.exits import refusal_of
 from crewd_client.locate import DaemonFile
-from crewd_client.v1.run_pb2 import Run, Workspace
+from crewd_client.v1.event_pb2 import Event
+from crewd_client.v1.run_event_pb2 import RunFinished
+from crewd_client.v1.run_pb2 import RUN_STATUS_CANCELLED, RUN_STATUS_COMPLETED, Run, Workspace
 from tests.clients.support.crew import COMMAND, PATIENCE, Ended, crew, environment
 from tests.clients.support.fake_daemon import ASK, RUN, FakeDaemon
 from tests.clients.support.wire import RefusedError, bad_request
@@ -85,7 +92,6 @@ async def test_with_a_cwd_given_a_directory_that_is_gone_does_not_matter(
         (rf"crew logs {RUN} a --tail 99999999999999999999", "is not in the range"),
         ("crew run --file - <&-", "cannot read stdin: Bad file descriptor"),
         (f"crew answer {ASK} - <&-", "cannot read stdin: Bad file descriptor"),
-        ("crew run --file - </", "cannot read stdin: Is a directory"),
         ("crew run --file run.yaml --timeout 99999999999999d", "is"),
     ],
 )
@@ -121,7 +127,8 @@ async def test_a_stdout_that_takes_nothing_is_told_in_a_line(
 ) -> None:
     here = Workspace(cwd=str(daemon.state_dir))
     run = daemon.add_run(Run(workspace=here))
-    run.status, run.result.text = 4, "done"
+    run.result.text = "done"
+    await daemon.emit(Event(run_finished=RunFinished(), run_status=RUN_STATUS_COMPLETED))
     daemon.output = b"output" * 3
 
     done = await shell(daemon, f"crew {command} {to}")
@@ -192,11 +199,9 @@ async def test_a_request_that_grpc_finds_too_large_has_that_reason(daemon: FakeD
 async def test_what_the_daemon_finds_wrong_is_told_once(
     daemon: FakeDaemon, reason: str, message: str, violations: list[tuple[str, str]], told: str
 ) -> None:
-    from google.rpc.error_details_pb2 import BadRequest
-
-    details = BadRequest(
-        field_violations=[BadRequest.FieldViolation(field=f, description=d) for f, d in violations]
-    )
+    details = BadRequest()
+    for field, description in violations:
+        details.field_violations.add(field=field, description=description)
     daemon.refusals["CreateRun"] = [
         RefusedError(StatusCode.INVALID_ARGUMENT, reason, message, [details])
     ]
@@ -218,21 +223,34 @@ async def test_outside_of_a_file_it_is_told_once_too(daemon: FakeDaemon) -> None
     assert done.err == "error: there is no kind 'x'\n"
 
 
+async def test_cancelled_is_said_once(daemon: FakeDaemon) -> None:
+    daemon.add_run(Run(status=RUN_STATUS_CANCELLED, status_reason="cancelled"))
+
+    watched, shown = await asyncio.gather(crew(daemon, "watch", RUN), crew(daemon, "show", RUN))
+
+    assert watched.err == f"{RUN} cancelled: no tasks\n"
+    assert shown.out.startswith(f"{RUN}  cancelled\n")
+
+
 @pytest.mark.parametrize("alive", [True, False])
 async def test_a_daemon_that_hangs_is_told_from_one_that_is_gone(
-    tmp_path: Path, *, alive: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, alive: bool
 ) -> None:
-    daemon = FakeDaemon(tmp_path)
+    monkeypatch.setattr(_connect, "DEADLINE", timedelta(seconds=1))
+    path = tmp_path / "crewd.sock"
     pid = os.getpid() if alive else 2**22 + 1
-    file = DaemonFile(1, "i", "s", pid, "0", str(daemon.socket), "", str(tmp_path))
+    file = DaemonFile(1, "i", "s", pid, "0", str(path), "", str(tmp_path))
     (tmp_path / "daemon.json").write_text(file.text())
     with socket.socket(socket.AF_UNIX) as silent:
-        silent.bind(str(daemon.socket))
+        silent.bind(str(path))
         silent.listen()
 
-        done = await crew(daemon, "ls")
+        with pytest.raises(NoDaemonError) as raised:
+            await Client.connect(state_dir=tmp_path, env={})
 
-    hint = f"kill -9 {pid}, then: crewd ensure" if alive else "start it: crewd ensure"
-    assert done.code == 5
-    assert done.err.endswith(f"hint: {hint}\n")
-    assert ("does not answer" in done.err) is alive
+    refusal = refusal_of(raised.value)
+    assert refusal.code == 5
+    assert refusal.hint == (
+        f"kill -9 {pid}, then: crewd ensure" if alive else "start it: crewd ensure"
+    )
+    assert ("does not answer" in refusal.message) is alive

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from crewd_client.commands.answers import NoAnswerError, answer_of
+from crewd_client.commands.answers import NoAnswerError, answer_of, read_answer
+from crewd_client.commands.lines import summary
 from crewd_client.commands.terminal import clean, clean_block, span
+from crewd_client.v1.actor_pb2 import Actor
 from crewd_client.v1.ask_event_pb2 import AskOpened, AskSettled
 from crewd_client.v1.ask_pb2 import ASK_STATUS_ANSWERED, ASK_STATUS_OPEN, Ask, AskAnswer, AskOption
 from crewd_client.v1.ask_service_pb2 import AnswerAskRequest
 from crewd_client.v1.event_pb2 import Event
-from crewd_client.v1.run_event_pb2 import RunFinished
+from crewd_client.v1.run_event_pb2 import LimitReached, RunBlocked, RunFinished, RunRecovered
 from crewd_client.v1.run_pb2 import (
     RUN_STATUS_CANCELLED,
     RUN_STATUS_COMPLETED,
@@ -79,12 +81,45 @@ async def test_an_answer_from_elsewhere_releases_the_prompt(daemon: FakeDaemon) 
     )
 
     terminal.types("half an ans")
-    await daemon.emit(Event(ask_settled=settled))
-    await terminal.sees(f"{ASK} answered: pg")
+    await daemon.emit(Event(ask_settled=settled, actor=Actor(name="bob")))
+    await terminal.sees("  answered elsewhere by bob: pg")
     await finish(daemon)
 
     assert await terminal.ends() == 0
     assert daemon.requests("AnswerAsk") == []
+
+
+async def test_what_was_half_typed_does_not_go_to_the_next_ask(daemon: FakeDaemon) -> None:
+    terminal = await ask_at(daemon)
+    settled = AskSettled(ask_id=ASK, outcome=ASK_STATUS_ANSWERED, answer=AskAnswer(text="x"))
+    another = an_ask()
+    another.id = "ask_cccccccccc"
+
+    terminal.types("1 and more")
+    await daemon.emit(Event(ask_settled=settled))
+    await terminal.sees("answered elsewhere: x")
+    terminal.types("more yet")
+    await daemon.emit(Event(ask_opened=AskOpened(ask=another), task_id="build"))
+    await terminal.sees("declines> ")
+    terminal.types("2\n")
+
+    assert (await daemon.called("AnswerAsk")).option_ids == ["lite"]
+    await finish(daemon)
+    assert await terminal.ends() == 0
+
+
+async def test_an_answer_that_comes_too_late_is_told_who_was_first(daemon: FakeDaemon) -> None:
+    terminal = await ask_at(daemon)
+    ask = daemon.asks[ASK]
+    ask.status = ASK_STATUS_ANSWERED
+    ask.answered_by.name = "bob"
+    ask.answer.option_ids.append("pg")
+
+    terminal.types("2\n")
+    await terminal.sees("  answered elsewhere by bob: pg")
+    await finish(daemon)
+
+    assert await terminal.ends() == 0
 
 
 async def test_an_empty_line_leaves_the_ask_open(daemon: FakeDaemon) -> None:
@@ -168,3 +203,66 @@ def test_lines_stay_lines_only_where_they_may() -> None:
 )
 def test_times_are_told_as_people_say_them(seconds: float, text: str) -> None:
     assert span(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("typed", "option_ids"),
+    [
+        ("1", ["pg"]),
+        ("LITE", ["lite"]),
+        (" postgres\n", ["pg"]),
+        ("Neither", []),
+        ("d", []),
+        ("Yes", ["a"]),
+        ("yes", ["b"]),
+        ("YES", []),
+    ],
+)
+@pytest.mark.parametrize("allow_text", [True, False])
+def test_an_answer_is_read_as_at_the_prompt(
+    typed: str, option_ids: list[str], *, allow_text: bool
+) -> None:
+    ask = an_ask(allow_text=allow_text)
+    ask.options.extend([AskOption(id="a", label="Yes"), AskOption(id="b", label="yes")])
+
+    answer = read_answer(ask, typed)
+
+    assert list(answer.option_ids) == option_ids
+    assert answer.text == ("" if option_ids else typed)
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (Event(run_recovered=RunRecovered()), "a new daemon took the run over"),
+        (Event(run_recovered=RunRecovered(lost=["a/1"])), "the host was lost: 1 attempt lost"),
+        (
+            Event(run_recovered=RunRecovered(lost=["a/1", "b/1"])),
+            "the host was lost: 2 attempts lost",
+        ),
+        (
+            Event(run_recovered=RunRecovered(adopted=["c/1"], lost=["a/1", "b/1"])),
+            "a new daemon took the run over (1 adopted, 2 lost)",
+        ),
+        (
+            Event(limit_reached=LimitReached(reason="max_duration", used=2_500_000, max=2_000_000)),
+            "max_duration reached: 2.5s of 2.0s",
+        ),
+        (
+            Event(limit_reached=LimitReached(reason="max_turns", used=3, max=3)),
+            "max_turns reached: 3 of 3",
+        ),
+        (
+            Event(run_finished=RunFinished(reason="cancelled"), run_status=RUN_STATUS_CANCELLED),
+            "run cancelled",
+        ),
+        (
+            Event(run_finished=RunFinished(reason="by ann"), run_status=RUN_STATUS_CANCELLED),
+            "run cancelled: by ann",
+        ),
+        (Event(run_blocked=RunBlocked(reason="blocked")), "run blocked"),
+        (Event(tasks_added=TasksAdded(tasks=[Task()])), "1 task added"),
+    ],
+)
+def test_an_event_is_told_in_words(event: Event, text: str) -> None:
+    assert summary(event) == text

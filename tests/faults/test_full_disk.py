@@ -17,7 +17,7 @@ from tests.support.daemon import Daemon, eventually
 from tests.support.desk import Desk, plain, shell, worker
 from tests.support.places import a_place
 
-DISK = "16m"
+DISK = "64m"
 LINES = b"".join(b"line %d\n" % number for number in range(1, 2001))
 
 

@@ -185,6 +185,7 @@ def _placed(error: CrewdError, file: RunFile) -> Refusal:
         place = file.place_of_task(error.metadata.get("path", "").partition(" ")[0]) or place
     lines = [str(error) if place is None else f"{place}: {error}"]
     for violation in more:
-        at = file.place_of_field(violation.field) or violation.field
-        lines.append(f"{at}: {violation.description}")
+        at = file.place_of_field(violation.field)
+        said = f"{violation.field}: {violation.description}"
+        lines.append(said if at is None else f"{at}: {said}")
     return Refusal("\n".join(lines), hint=refusal.hint, code=refusal.code, detail=refusal.detail)
