@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -59,7 +59,7 @@ def make_repository(folder: Path) -> Path:
 
 
 @contextmanager
-def a_daemon(place: Path) -> Iterator[None]:
+def a_daemon(place: Path) -> Generator[None]:
     """Let every command below find a daemon of our own, and stop all of it at the end."""
     os.environ["CREWD_STATE_DIR"] = str(place / "state")
     os.environ["PATH"] = f"{BIN}{os.pathsep}{os.environ['PATH']}"
