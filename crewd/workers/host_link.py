@@ -195,10 +195,9 @@ class HostLink:
         return SpoolReader(self._paths, job, stream)
 
     async def _connect(self) -> HostConnection:
+        patience = self._patience.answer.total_seconds()
         _, connection = await asyncio.get_running_loop().create_unix_connection(
-            lambda: HostConnection(
-                self._hear, self._silent, patience=self._patience.answer.total_seconds()
-            ),
+            lambda: HostConnection(self._hear, self._silent, patience=patience),
             str(self._paths.socket),
         )
         self._connection = connection
