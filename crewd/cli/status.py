@@ -71,7 +71,7 @@ def _lines(info: ServerInfo, location: Location) -> list[str]:
         _host_line(info),
     ]
     if info.status_message:
-        lines.append(f"nothing is stored: {info.status_message}")
+        lines.append(f"no new run is taken: {info.status_message}")
     if info.restart_needed:
         lines.append("restart needed: the files of crewd are newer than this process")
     return lines

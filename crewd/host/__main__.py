@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from crewd.host.boot import serve
-from crewd.host.disk import RESERVE_BYTES
 from crewd.host.protocol import IDLE_EXIT_SECONDS, UNREAD_BYTES, UNREAD_BYTES_ALONE
 from crewd.host.server import Settings
 
@@ -22,7 +21,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--unread-limit-alone", type=int, default=UNREAD_BYTES_ALONE, metavar="BYTES"
     )
-    parser.add_argument("--reserve", type=int, default=RESERVE_BYTES, metavar="BYTES")
+    parser.add_argument("--reserve", type=int, metavar="BYTES")
     given = parser.parse_args(arguments)
     settings = Settings(
         idle_exit=given.idle_exit,

@@ -14,6 +14,8 @@ from crewd.host.messages import Message
 RESERVE_BYTES = 32 << 20
 """Output never takes the last of a disk: the daemon and its store have to go on there."""
 
+_SMALL_SHARE = 8
+"""Of a small disk no more than this part is kept free."""
 _RETRY_SECONDS = 1.0
 _LOOK_BYTES = 1 << 16
 _LOOK_SECONDS = 1.0
@@ -51,7 +53,8 @@ class Disk:
 class Reserve:
     """Room that output has to leave on a disk, looked at once per 64 KiB or second of output."""
 
-    def __init__(self, directory: Path, size: int) -> None:
+    def __init__(self, directory: Path, size: int | None = None) -> None:
+        """Keep so many bytes free; None: `RESERVE_BYTES`, but of a small disk an eighth."""
         self._directory = directory
         self._size = size
         self._unseen = 0
@@ -64,7 +67,10 @@ class Reserve:
         if self._unseen < _LOOK_BYTES and now < self._look_at:
             return
         disk = os.statvfs(self._directory)
-        if disk.f_bavail * disk.f_frsize < self._size:
+        size = self._size
+        if size is None:
+            size = min(RESERVE_BYTES, disk.f_blocks * disk.f_frsize // _SMALL_SHARE)
+        if disk.f_bavail * disk.f_frsize < size:
             self._look_at = 0.0
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._unseen = 0

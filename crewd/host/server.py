@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crewd.host import reports
-from crewd.host.disk import RESERVE_BYTES, Disk, Reserve
+from crewd.host.disk import Disk, Reserve
 from crewd.host.door import Door
 from crewd.host.endings import Endings
 from crewd.host.home import Home
@@ -34,7 +34,7 @@ class Settings(NamedTuple):
     idle_exit: float
     unread_limit: int
     unread_limit_alone: int
-    reserve: int = RESERVE_BYTES
+    reserve: int | None = None
 
 
 class Host:

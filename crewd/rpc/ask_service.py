@@ -28,10 +28,12 @@ from crewd.rpc.filters import ask_filter, matches_ask
 from crewd.rpc.pages import gather, place_of
 from crewd.rpc.ports import Wiring
 from crewd.rpc.state_streams import Resource, StateStream
-from crewd.rpc.wire import ITEMS_TAG, repeated
+from crewd.rpc.wire import ITEMS_TAG, cut, repeated
 from crewd.v1 import ask_service_pb2 as pb
 
 NAME: Final = "crewd.v1.AskService"
+_SHOWN_BYTES: Final = 200
+"""Of an answer, in the message that tells who came second."""
 _LOST: Final = frozenset({Reason.ASK_SETTLED, Reason.ASK_NOT_FOUND})
 """What the run says when somebody else was first, or when it has put the ask away."""
 
@@ -125,5 +127,7 @@ def _answer(request: pb.AnswerAskRequest) -> Answer:
 
 def _settled(ask: Ask) -> AskSettledError:
     by = f" by {ask.answered_by.name}" if ask.answered_by else ""
-    message = f"ask {ask.id} was settled before: {ask.status}{by}"
+    answer = ask.answer or Answer()
+    said = cut(", ".join((*answer.option_ids, *filter(None, [answer.text]))), _SHOWN_BYTES)
+    message = f"ask {ask.id} was settled before: {ask.status}{by}{': ' if said else ''}{said}"
     return AskSettledError(convert.ask(ask), message)

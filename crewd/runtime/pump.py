@@ -81,7 +81,10 @@ class Pump:
                 self._give_up_rest()
             except OSError as error:
                 self._say_waiting(str(error))
-                await asyncio.sleep(RETRY_SECONDS)
+                if self._exit is not None and self._exit.stopped:
+                    self._give_up_rest()  # Nobody waits for its last words, but for its end.
+                else:
+                    await asyncio.sleep(RETRY_SECONDS)
             else:
                 return
 
@@ -141,7 +144,7 @@ class Pump:
             log.warning("transcript_waits", attempt=self._committed.key, detail=reason)
 
     def _give_up_rest(self) -> None:
-        """Go on without output that the host no longer has."""
+        """Go on without output that cannot be had, or kept."""
         row = self._committed
         self._ends = {Stream.STDOUT: row.stdout_offset, Stream.STDERR: row.stderr_offset}
         if self._exit is not None:

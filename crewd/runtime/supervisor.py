@@ -93,6 +93,7 @@ class Supervisor:
         self._callers: Counter[str] = Counter()
         self._requests = Requests(parts.reads)
         self._snapshot: host.HostSnapshot | None = None
+        self._output_waits = ""
         self._recovering = True
         self._held: list[host.News] | None = []
         """News that came before the runs they are about were opened."""
@@ -126,6 +127,8 @@ class Supervisor:
 
         async def act() -> bytes:
             admit(self._log, draining=not self._slots.open, open_runs=len(self._actors))
+            if self._output_waits:
+                raise CrewdError(Reason.DISK_LOW, f"no new run is taken: {self._output_waits}")
             actor = self._add(RunState(Run(id=create.run_id, spec=create.spec)))
             return await actor.ask(create, request=request, render=render)
 
@@ -171,7 +174,7 @@ class Supervisor:
             running_workers=self._live_count(),
             max_workers=self._slots.cap,
             draining=not self._slots.open,
-            paused=disk_trouble(self._log),
+            paused=disk_trouble(self._log) or self._output_waits,
         )
 
     # Start and host
@@ -201,13 +204,16 @@ class Supervisor:
                 self._host_up(snapshot)
             case host.HostDown(reason=reason):
                 log.warning("host_down", reason=reason)
+                self._output_waits = ""
                 self._snapshot = None
                 for actor in self._actors.values():
                     actor.tell(HostGone())
             case host.DiskFull(message=message):
                 log.warning("host_disk_full", detail=message)
+                self._output_waits = "the disk is nearly full, so workers' output waits for space"
             case host.DiskOk():
                 log.info("host_disk_ok")
+                self._output_waits = ""
             case _:
                 self._jobs.heard(news)
 

@@ -23,6 +23,8 @@ from crewd.workers.lines import Stream
 MIB: Final = 1024 * 1024
 RESERVE: Final = 24 * MIB
 """Room that transcripts leave on the disk: less than the host leaves, more than the store does."""
+_SMALL_SHARE: Final = 10
+"""Of a small disk no more than this part is kept free; the host keeps an eighth."""
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _LOOK_BYTES: Final = 64 * 1024
 _LOOK_SECONDS: Final = 1.0
@@ -65,7 +67,7 @@ class Transcript:
         *,
         lengths: tuple[int, int] = (0, 0),
         sizes: Sizes = DEFAULT_SIZES,
-        reserve: int = RESERVE,
+        reserve: int | None = None,
     ) -> None:
         """Open nothing. `root` is the folder of all runs, `lengths` what stdout, stderr have."""
         run_id, task_id, number = key
@@ -193,7 +195,10 @@ class Transcript:
         if self._unseen < _LOOK_BYTES and now < self._look_at:
             return
         disk = os.fstatvfs(file)
-        if disk.f_bavail * disk.f_frsize < self._reserve:
+        reserve = self._reserve
+        if reserve is None:
+            reserve = min(RESERVE, disk.f_blocks * disk.f_frsize // _SMALL_SHARE)
+        if disk.f_bavail * disk.f_frsize < reserve:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._folder))
         self._unseen = 0
         self._look_at = now + _LOOK_SECONDS

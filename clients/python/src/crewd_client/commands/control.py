@@ -159,7 +159,7 @@ async def _cancelled(client: Client, run: Run, *, wait: bool, as_json: bool) -> 
         run, finish = await end_of(client, run.id, run.last_sequence)
         survivors = [] if finish is None else list(finish.run_finished.survivors)
         if survivors:
-            note(f"warning: {run.id}: still there: {survivors_text(survivors)}")
+            note(f"warning: {run.id}: not proven gone: {survivors_text(survivors)}")
     _put_run(run, as_json=as_json)
 
 

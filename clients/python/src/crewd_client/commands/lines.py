@@ -65,7 +65,7 @@ def _joined(*parts: str) -> str:
 
 
 def _run_finished(finished: RunFinished, status: str) -> str:
-    left = f"; still there: {survivors_text(list(finished.survivors))}"
+    left = f"; not proven gone: {survivors_text(list(finished.survivors))}"
     said = _joined(f"run {status}", finished.message or finished.reason)
     return said + (left if finished.survivors else "")
 
@@ -86,7 +86,7 @@ def _started(started: AttemptStarted, attempt: int) -> str:
 
 def _ended(ended: AttemptEnded, attempt: int) -> str:
     said = _joined(f"attempt {attempt} {word(ended, 'outcome')}", ended.message)
-    left = f"; still there: {survivors_text(list(ended.survivors))}"
+    left = f"; not proven gone: {survivors_text(list(ended.survivors))}"
     return said + (left if ended.survivors else "")
 
 
