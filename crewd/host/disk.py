@@ -67,10 +67,10 @@ class Reserve:
         if self._unseen < _LOOK_BYTES and now < self._look_at:
             return
         disk = os.statvfs(self._directory)
-        size = self._size
-        if size is None:
-            size = min(RESERVE_BYTES, disk.f_blocks * disk.f_frsize // _SMALL_SHARE)
-        if disk.f_bavail * disk.f_frsize < size:
+        least = self._size
+        if least is None:
+            least = min(RESERVE_BYTES, disk.f_blocks * disk.f_frsize // _SMALL_SHARE)
+        if disk.f_bavail * disk.f_frsize < least:
             self._look_at = 0.0
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._unseen = 0
