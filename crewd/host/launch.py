@@ -12,8 +12,8 @@ from crewd.host.messages import RefusedError
 
 _TRANSIENT = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _FAILURES = (OSError, ValueError)
-_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP)
-"""What Python or the host ignores, and a worker must not inherit as ignored."""
+_DEFAULT_SIGNALS = tuple(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
+"""A worker inherits no signal as ignored, neither from the host nor from whoever started it."""
 _NOT_EXECUTABLE = {errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM}
 
 
@@ -87,6 +87,7 @@ def _spawn(order: Order, ends: tuple[int, int, int]) -> int:
             order.env,
             file_actions=[(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(ends)],
             setsid=True,
+            setsigmask=(),
             setsigdef=_DEFAULT_SIGNALS,
         )
     finally:
