@@ -112,9 +112,7 @@ class Jobs:
 
     def introduce(self, actor: Actor, snapshot: host.HostSnapshot, *, recovery: bool) -> None:
         """Tell a run what the host has of it, then replay what happened meanwhile."""
-        prefix = f"{actor.run_id}/"
-        jobs = [j for key, j in snapshot.jobs.items() if key.startswith(prefix)]
-        exits = [e for key, e in snapshot.exits.items() if key.startswith(prefix)]
+        jobs, exits = of_run(snapshot, actor.run_id)
         actor.tell(ready(snapshot, jobs, exits, recovery=recovery))
         self.replay(actor.state, jobs, exits)
 
@@ -225,6 +223,17 @@ class Jobs:
         actor = self._find(key.run_id)
         if actor is not None:
             actor.tell(stimulus)
+
+
+def of_run(
+    snapshot: host.HostSnapshot, run_id: str
+) -> tuple[list[host.JobSeen], list[host.ExitSeen]]:
+    """Return what the host has of one run: its live jobs, and those that have ended."""
+    prefix = f"{run_id}/"
+    return (
+        [job for key, job in snapshot.jobs.items() if key.startswith(prefix)],
+        [seen for key, seen in snapshot.exits.items() if key.startswith(prefix)],
+    )
 
 
 def ready(

@@ -25,7 +25,7 @@ from crewd.runtime.actor import Actor, Encode, Render, RequestKey, Surroundings
 from crewd.runtime.admission import admit, check_disk, disk_trouble
 from crewd.runtime.clock import Clock
 from crewd.runtime.housekeeping import delete_left_transcripts
-from crewd.runtime.jobs import JobKey, Jobs, ready
+from crewd.runtime.jobs import JobKey, Jobs, of_run, ready
 from crewd.runtime.pump import Pump, PumpTools
 from crewd.runtime.requests import Requests
 from crewd.runtime.slots import Slots
@@ -288,17 +288,14 @@ class Supervisor:
         if rows is None:
             del self._actors[actor.run_id]
             return
-        state, first = _state(rows), list[Stimulus]()
-        prefix = f"{actor.run_id}/"
+        state = _state(rows)
         try:
             snapshot = await self._link.list()
         except host.HostGoneError:
             actor.restart(state, [HostGone()])
             return
-        jobs = [j for key, j in snapshot.jobs.items() if key.startswith(prefix)]
-        exits = [e for key, e in snapshot.exits.items() if key.startswith(prefix)]
-        first.append(ready(snapshot, jobs, exits, recovery=False))
-        actor.restart(state, first)
+        jobs, exits = of_run(snapshot, actor.run_id)
+        actor.restart(state, [ready(snapshot, jobs, exits, recovery=False)])
         self._jobs.replay(state, jobs, exits)
 
     # Doing
