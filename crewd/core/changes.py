@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crewd.core.model import Ask, Attempt, Outbox, Run, Task
+from crewd.core.model import (
+    Artifact,
+    Ask,
+    Attempt,
+    Outbox,
+    Run,
+    Task,
+)
 from crewd.core.values import record
 
 
@@ -20,6 +27,8 @@ class Changes:
     attempts: Sequence[Attempt] = ()
     asks: Sequence[Ask] = ()
     """New or changed."""
+    artifacts: Sequence[Artifact] = ()
+    """New ones."""
     outbox: Sequence[Outbox] = ()
     """New messages."""
     outbox_taken: Sequence[tuple[str, int, int]] = ()

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from crewd.core.events import Recorded
 from crewd.core.model import Outbox
+from crewd.core.spec import AgentSpec
 from crewd.core.values import record, value
+from crewd.core.words import ArtifactKind
 
 
 @record
@@ -16,6 +18,9 @@ class StartWorker:
     task_id: str
     attempt: int
     epoch: str
+    adapter: str
+    agent: AgentSpec | None
+    model: str
     executable: str
     argv: tuple[str, ...]
     cwd: str
@@ -58,12 +63,41 @@ class ForgetWorker:
     attempt: int
 
 
+@record
+class KeepText:
+    """Effect: keep this text, redacted, as an artifact; `TextKept` tells when it is."""
+
+    task_id: str
+    attempt: int
+    name: str
+    kind: ArtifactKind
+    media_type: str
+    text: str
+    truncated: bool = False
+
+
+@value
+class KeepInOrder:
+    """Effect: keep these texts one after the other, so that with the last one all are kept."""
+
+    texts: tuple[KeepText, ...]
+
+
 @value
 class Continue:
     """Effect: send `GoOn` to this run."""
 
 
-Effect = StartWorker | WriteWorker | CloseStdin | StopWorker | ForgetWorker | Continue
+Effect = (
+    StartWorker
+    | WriteWorker
+    | CloseStdin
+    | StopWorker
+    | ForgetWorker
+    | KeepText
+    | KeepInOrder
+    | Continue
+)
 
 
 @value

@@ -12,23 +12,27 @@ from crewd.core.model import (
     NO_USAGE,
     Actor,
     Answer,
+    Artifact,
     Ask,
-    AskStatus,
-    Cause,
-    Delivery,
     Failure,
-    Outcome,
     Progress,
     Result,
     Run,
     Survivor,
     Task,
-    TaskStatus,
     Usage,
 )
-from crewd.core.model import RunStatus as _RunStatus
 from crewd.core.units import Instant
 from crewd.core.values import record, value
+from crewd.core.words import (
+    AskChannel,
+    AskStatus,
+    Cause,
+    Delivery,
+    Outcome,
+    TaskStatus,
+)
+from crewd.core.words import RunStatus as _RunStatus
 
 CANCELLING_CAUSES: Final = frozenset({"cancelled", "fail_fast", "limit", "incident"})
 
@@ -154,6 +158,8 @@ class AttemptStarted:
     attempt: int
     pid: int = 0
     host: str = ""
+    speak_until: Instant | None = None
+    """When an agent must have said something; None for other workers."""
 
 
 @record
@@ -264,6 +270,7 @@ class AskAttached:
     task_id: str
     attempt: int
     worker_ref: str
+    channel: AskChannel = AskChannel.STDIN
 
 
 @record
@@ -273,6 +280,10 @@ class AskSettled:
     attempt: int
     outcome: AskStatus
     answer: Answer | None = None
+    """Redacted, as everyone may see it."""
+    answer_masked: bool = False
+    raw_text: str = ""
+    """See `Ask.raw_text`; never published."""
     by: Actor | None = None
     delivery: Delivery = Delivery.NONE
 
@@ -293,6 +304,19 @@ class SteerUpdated:
     status: str
     """`queued`, `delivered`, `seen`, `expired` or `undeliverable`."""
     text: str = ""
+
+
+@value
+class ArtifactRecorded:
+    artifact: Artifact
+
+    @property
+    def task_id(self) -> str:
+        return self.artifact.task_id
+
+    @property
+    def attempt(self) -> int:
+        return self.artifact.attempt
 
 
 @record
@@ -341,6 +365,7 @@ Event = (
     | AskSettled
     | AskDelivered
     | SteerUpdated
+    | ArtifactRecorded
     | LimitReached
     | WarningRaised
 )

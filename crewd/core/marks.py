@@ -5,7 +5,7 @@ Applied by `crewd.core.apply` like events, in the same transaction as the events
 
 from __future__ import annotations
 
-from crewd.core.model import Capabilities, Outbox, Result
+from crewd.core.model import Capabilities, HandedIn, Outbox, Result
 from crewd.core.units import Instant, Span
 from crewd.core.values import record, value
 
@@ -39,12 +39,37 @@ class AttemptIntroduced:
 
 @record
 class ResultRecorded:
-    """The worker handed in; it has until `linger_until` to exit."""
+    """The worker handed in."""
 
     task_id: str
     attempt: int
     result: Result
+    handed_in: HandedIn
+
+
+@record
+class Dismissed:
+    """The worker has nothing more to do and must have exited by `linger_until`."""
+
+    task_id: str
+    attempt: int
     linger_until: Instant
+
+
+@record
+class Nudged:
+    """An agent was sent a further prompt."""
+
+    task_id: str
+    attempt: int
+
+
+@record
+class ResultRejected:
+    """What was handed in did not satisfy the task's schema."""
+
+    task_id: str
+    attempt: int
 
 
 @record
@@ -58,6 +83,15 @@ class OutputRead:
     stdout_bytes: int
     stderr_bytes: int
     adapter_state: str
+
+
+@record
+class StallMoved:
+    """An agent that says nothing until then is stopped."""
+
+    task_id: str
+    attempt: int
+    stall_at: Instant
 
 
 @value
@@ -99,7 +133,11 @@ Mark = (
     | AttemptIntroduced
     | RequeueEnded
     | ResultRecorded
+    | Dismissed
+    | Nudged
+    | ResultRejected
     | OutputRead
+    | StallMoved
     | OutboxQueued
     | OutboxTaken
     | ClockPaused

@@ -7,118 +7,24 @@ else reads.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from crewd.core.spec import OnTimeout, RunSpec, TaskSpec
 from crewd.core.units import EPOCH, Instant, Span
 from crewd.core.values import record, value
-
-
-class RunStatus(StrEnum):
-    QUEUED = "queued"
-    PLANNING = "planning"
-    RUNNING = "running"
-    BLOCKED = "blocked"
-    CANCELLING = "cancelling"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-class TaskStatus(StrEnum):
-    QUEUED = "queued"
-    RUNNING = "running"
-    WAITING = "waiting"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    SKIPPED = "skipped"
-    NEEDS_ATTENTION = "needs_attention"
-    CANCELLING = "cancelling"
-
-
-class AttemptStatus(StrEnum):
-    STARTING = "starting"
-    RUNNING = "running"
-    STOPPING = "stopping"
-    ENDED = "ended"
-
-
-class Outcome(StrEnum):
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    TIMED_OUT = "timed_out"
-    LOST = "lost"
-    NEEDS_ATTENTION = "needs_attention"
-
-
-class Cause(StrEnum):
-    EXIT = "exit"
-    SIGNAL = "signal"
-    TRANSIENT = "transient"
-    THROTTLED = "throttled"
-    QUOTA = "quota"
-    AUTH = "auth"
-    BILLING = "billing"
-    MODEL_UNKNOWN = "model_unknown"
-    CONTEXT_OVERFLOW = "context_overflow"
-    EMPTY = "empty"
-    TRUNCATED = "truncated"
-    NO_RESULT = "no_result"
-    DISK = "disk"
-    WORKSPACE_MISSING = "workspace_missing"
-    EXECUTABLE_MISSING = "executable_missing"
-    SPAWN = "spawn"
-    LOST = "lost"
-    TIMEOUT = "timeout"
-    STALLED = "stalled"
-    CHECK_FAILED = "check_failed"
-    REPORTED = "reported"
-    CANCELLED = "cancelled"
-
-
-class AskStatus(StrEnum):
-    OPEN = "open"
-    ANSWERED = "answered"
-    DECLINED = "declined"
-    TIMED_OUT = "timed_out"
-    CANCELLED = "cancelled"
-    SUPERSEDED = "superseded"
-
-
-class AskKind(StrEnum):
-    QUESTION = "question"
-    PERMISSION = "permission"
-    PLAN_APPROVAL = "plan_approval"
-    BUDGET = "budget"
-    CONFLICT = "conflict"
-    STALL = "stall"
-
-
-class Delivery(StrEnum):
-    """How far an ask's outcome has got on its way to the worker."""
-
-    NONE = "none"
-    QUEUED = "queued"
-    DELIVERED = "delivered"
-    UNDELIVERABLE = "undeliverable"
-
-
-class OutboxKind(StrEnum):
-    """What an outbox row says to the worker; its adapter writes it in the worker's own words."""
-
-    TASK = "task"
-    ANSWER = "answer"
-    STEER = "steer"
-    STOP = "stop"
-
-
-class ActorKind(StrEnum):
-    OPERATOR = "operator"
-    WORKER = "worker"
-    POLICY = "policy"
-    DAEMON = "daemon"
+from crewd.core.words import (
+    ActorKind,
+    ArtifactKind,
+    AskChannel,
+    AskKind,
+    AskStatus,
+    AttemptStatus,
+    Cause,
+    Delivery,
+    OutboxKind,
+    Outcome,
+    RunStatus,
+    TaskStatus,
+)
 
 
 @value
@@ -173,6 +79,23 @@ class Result:
     truncated: bool = False
     data_json: str = ""
     """The worker's structured result as JSON text; empty when it gave none."""
+    artifact_id: str = ""
+    """Where the whole text is when it is too long for a row."""
+    sha256: str = ""
+    """Of that artifact: the name of its file."""
+
+
+NO_RESULT = Result()
+
+
+@record
+class HandedIn:
+    """What the worker itself says of its work; together with how it ends it is the verdict."""
+
+    outcome: Outcome
+    cause: Cause | None = None
+    message: str = ""
+    retryable: bool = False
 
 
 @record
@@ -282,6 +205,13 @@ class Task:
     update_time: Instant = EPOCH
     last_sequence: int = 0
 
+    @property
+    def has_unkept_result(self) -> bool:
+        """Say whether its result is to be an artifact of its own and is none yet."""
+        done = self.status is TaskStatus.COMPLETED and self.attempt > 0
+        named = self.spec.output.name and self.result is not None
+        return bool(done and named and self.result and not self.result.artifact_id)
+
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
@@ -311,6 +241,14 @@ class Attempt:
     survivors: tuple[Survivor, ...] = ()
     usage: Usage = NO_USAGE
     result: Result | None = None
+    handed_in: HandedIn | None = None
+    """Set once: from then on the worker has nothing more to do."""
+    nudges: int = 0
+    """Prompts sent after the first one: to go on, or to hand in."""
+    rejections: int = 0
+    """Results that did not satisfy the task's schema."""
+    prompt_artifact_id: str = ""
+    transcript_artifact_id: str = ""
     stdout_offset: int = 0
     """How much of the host's spool of stdout has been read, at a line end."""
     stderr_offset: int = 0
@@ -325,6 +263,8 @@ class Attempt:
     """When it times out; None without a timeout, and while it waits for a person."""
     time_left: Span | None = None
     """What was left of its timeout when it began to wait for a person."""
+    stall_at: Instant | None = None
+    """An agent must have said something by then; None for other workers."""
     linger_until: Instant | None = None
     """It handed in its result and must have exited by then."""
     force_until: Instant | None = None
@@ -345,6 +285,7 @@ class Ask:
     task_id: str
     attempt: int
     worker_ref: str = ""
+    channel: AskChannel = AskChannel.STDIN
     kind: AskKind = AskKind.QUESTION
     status: AskStatus = AskStatus.OPEN
     title: str = ""
@@ -358,6 +299,11 @@ class Ask:
     on_timeout: OnTimeout = OnTimeout.WAIT
     expire_time: Instant | None = None
     answer: Answer | None = None
+    """Redacted: the worker gets what was said, everyone else sees this."""
+    answer_masked: bool = False
+    """Something of the answer was redacted, so it cannot be handed on to another attempt."""
+    raw_text: str = ""
+    """The masked answer's own text, for a worker that calls WaitAsk, until its attempt ends."""
     answered_by: Actor | None = None
     delivery: Delivery = Delivery.NONE
     run_title: str = ""
@@ -365,6 +311,29 @@ class Ask:
     workspace_cwd: str = ""
     create_time: Instant = EPOCH
     settle_time: Instant | None = None
+    last_sequence: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Artifact:
+    """Something a run keeps: its bytes are a file named by their digest, this is its row."""
+
+    id: str
+    run_id: str
+    task_id: str = ""
+    attempt: int = 0
+    name: str
+    kind: ArtifactKind = ArtifactKind.FILE
+    media_type: str = ""
+    size_bytes: int = 0
+    sha256: str = ""
+    """Lower-case hex; empty for a transcript, whose bytes are the attempt's."""
+    source_path: str = ""
+    description: str = ""
+    truncated: bool = False
+    redacted: bool = False
+    """Something in it was masked."""
+    create_time: Instant = EPOCH
     last_sequence: int = 0
 
 

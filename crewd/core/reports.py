@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from crewd.core.model import AskKind, AskOption, Capabilities, Cause, Outcome, Result, Usage
+from enum import StrEnum
+
+from crewd.core.model import (
+    NO_RESULT,
+    Artifact,
+    AskOption,
+    Capabilities,
+    Result,
+    Usage,
+)
 from crewd.core.spec import OnTimeout
 from crewd.core.units import Span
 from crewd.core.values import record, value
+from crewd.core.words import ArtifactKind, AskChannel, AskKind, Cause, Outcome
 
 
 @record
@@ -65,6 +75,7 @@ class Asked:
     timeout: Span | None = None
     on_timeout: OnTimeout | None = None
     default_option_id: str = ""
+    channel: AskChannel = AskChannel.STDIN
 
 
 @value
@@ -93,14 +104,60 @@ class Warned:
 
 
 @record
-class ResultGiven:
-    """The worker handed in. The first one of an attempt counts."""
+class ArtifactGiven:
+    """Something to keep: a file named by `path` in the task's directory, or `text` itself.
 
+    It becomes an `ArtifactKept` once its bytes are durable, before anything is committed.
+    """
+
+    name: str
+    path: str = ""
+    text: str = ""
+    kind: ArtifactKind = ArtifactKind.FILE
+    media_type: str = ""
+    description: str = ""
+
+
+@record
+class ArtifactKept:
+    artifact: Artifact
+
+
+class TurnStop(StrEnum):
+    """Why an agent's turn is over."""
+
+    DONE = "done"
+    LENGTH = "length"
+    """The answer was cut at the model's limit."""
+    FAILED = "failed"
+    ABORTED = "aborted"
+
+
+@record
+class TurnEnded:
+    """An agent's turn is over and nothing follows by itself."""
+
+    stop: TurnStop
+    result: Result = NO_RESULT
+    """What the agent said last; nothing for FAILED."""
+    cause: Cause | None = None
+    """For FAILED."""
+    message: str = ""
+    """The provider's own words, for FAILED."""
+    retryable: bool = False
+
+
+@record
+class ResultGiven:
+    """The worker handed in. The first one of an attempt that is taken counts."""
+
+    ref: str = ""
+    """The worker waits for a reply under this id whether it was taken; empty: it does not."""
     result: Result
     outcome: Outcome
     message: str = ""
     cause: Cause | None = None
-    retryable: bool = True
+    retryable: bool = False
 
 
 Report = (
@@ -115,8 +172,13 @@ Report = (
     | SteerSeen
     | ProviderTrouble
     | Warned
+    | ArtifactKept
+    | TurnEnded
     | ResultGiven
 )
+
+Said = Report | ArtifactGiven
+"""What an adapter may find in a worker's output."""
 
 
 @record

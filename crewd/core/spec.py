@@ -32,6 +32,7 @@ class OnTimeout(StrEnum):
 class Adapter(StrEnum):
     COMMAND = "command"
     JSONL = "jsonl"
+    PI = "pi"
     SCAFFOLD = "scaffold"
 
 
@@ -67,13 +68,70 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSpec:
+    """An agent as it was found when the run was created."""
+
+    name: str
+    source: str = ""
+    """The file it was read from, or `builtin`."""
+    system_prompt: str = ""
+    append_system_prompt: bool = False
+    """The system prompt is added to the program's own instead of replacing it."""
+    model: str = ""
+    """`provider/model`; empty: what the program chooses."""
+    thinking: str = ""
+    tools: tuple[str, ...] | None = None
+    """The tools it may use; None: what the program offers; empty: none."""
+    excluded_tools: tuple[str, ...] = ()
+    project_context: bool = False
+    """The program may add the project's own instructions (AGENTS.md)."""
+    max_turns: int | None = None
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillSpec:
+    """A skill as it was found when the run was created."""
+
+    name: str
+    description: str = ""
+    source: str = ""
+    """`builtin`, `user` or `project`."""
+    folder: str = ""
+    """Where the files are that it may refer to; empty for a built-in."""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputSpec:
+    """What a task must hand in."""
+
+    name: str = ""
+    """The result is kept as an artifact of this name too; empty: as a result only."""
+    schema_json: str = ""
+    """A JSON Schema that the result's data must satisfy, as JSON text; empty: none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSpec:
     id: str
     title: str = ""
     depends_on: tuple[str, ...] = ()
     phase: str = ""
     role: str = ""
+    agent: str = ""
+    """Which of `RunSpec.agents` does it; empty: none."""
     adapter: Adapter = Adapter.COMMAND
+    model: str = ""
+    """Overrides the agent's."""
+    skills: tuple[str, ...] = ()
+    """Of `RunSpec.skills`, in the order they are given to the worker."""
+    skills_missing: tuple[str, ...] = ()
+    """Skills that were named and not found."""
+    read_only: bool = False
+    reads: tuple[str, ...] = ()
+    """Names of outputs of earlier tasks that the worker is given."""
+    output: OutputSpec = OutputSpec()
     prompt: str = ""
     command: tuple[str, ...] = ()
     executable: str = ""
@@ -91,6 +149,12 @@ class TaskSpec:
 class RunSpec:
     goal: str = ""
     title: str = ""
+    team: str = ""
+    workflow: str = ""
+    agent: str = ""
+    """What the tasks were made from; empty where it was not named."""
+    agents: Mapping[str, AgentSpec] = field(default_factory=dict[str, AgentSpec])
+    skills: Mapping[str, SkillSpec] = field(default_factory=dict[str, SkillSpec])
     cwd: str
     project_root: str = ""
     path: str = ""

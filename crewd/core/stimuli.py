@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from crewd.core.model import Actor, Answer, OutboxKind, Survivor
+from crewd.core.model import Actor, Answer, Artifact, Survivor
 from crewd.core.reports import Report, Verdict
 from crewd.core.spec import RunSpec
 from crewd.core.values import record, value
+from crewd.core.words import OutboxKind
 
 
 class Resolution(StrEnum):
@@ -25,6 +26,8 @@ class Create:
     spec: RunSpec
     actor: Actor
     request_id: str = ""
+    warnings: tuple[str, ...] = ()
+    """What its creator should know of the files it was made from."""
 
 
 @record
@@ -146,6 +149,40 @@ class WorkerExited:
 
 
 @record
+class WorkerCalled:
+    """The worker itself called, by WorkerService: one report, without output."""
+
+    task_id: str
+    attempt: int
+    report: Report
+    actor: Actor
+
+
+@record
+class AskTaken:
+    """The worker has been given the outcome of the question it waited for."""
+
+    ask_id: str
+    actor: Actor
+
+
+@record
+class TextKept:
+    """What a `KeepText` asked for is durable."""
+
+    artifact: Artifact
+
+
+@record
+class TextWaits:
+    """What a `KeepText` asked for cannot be kept now; it is tried again and again."""
+
+    task_id: str
+    attempt: int
+    message: str
+
+
+@record
 class OutboxAccepted:
     """The host has every message up to `seq`."""
 
@@ -176,6 +213,8 @@ class HostReady:
     exiting: frozenset[str]
     recovery: bool
     """True when the daemon has just started."""
+    artifacts: str = ""
+    """The folder of this run's artifacts, as workers may read it."""
 
 
 @value
@@ -214,13 +253,27 @@ class Break:
     incident_id: str
 
 
-Command = Create | Cancel | CancelTasks | Resume | Retry | Resolve | Steer | AnswerAsk | Delete
+Command = (
+    Create
+    | Cancel
+    | CancelTasks
+    | Resume
+    | Retry
+    | Resolve
+    | Steer
+    | AnswerAsk
+    | Delete
+    | WorkerCalled
+    | AskTaken
+)
 Stimulus = (
     Command
     | WorkerStarted
     | WorkerRefused
     | WorkerReported
     | WorkerExited
+    | TextKept
+    | TextWaits
     | OutboxAccepted
     | OutboxRoom
     | HostReady
