@@ -116,5 +116,7 @@ def _set_pragmas(connection: sqlite3.Connection) -> None:
         "wal_autocheckpoint = 0",
         f"journal_size_limit = {WAL_LIMIT}",
         "temp_store = MEMORY",
+        # An outbox row may have held a secret: nothing of it stays behind in a freed page.
+        "secure_delete = ON",
     ):
         connection.execute(f"PRAGMA {pragma}").fetchall()

@@ -10,7 +10,7 @@ from crewd.core.changes import Changes
 from crewd.core.model import Attempt, Run, Task
 from crewd.store.entries import Entry, Request
 from crewd.store.queries import SQL
-from crewd.store.rows import ASK, ATTEMPT, OUTBOX, RUN, TASK, Values, to_json
+from crewd.store.rows import ARTIFACT, ASK, ATTEMPT, OUTBOX, RUN, TASK, Values, to_json
 
 Key = tuple[str | int, ...]
 
@@ -20,6 +20,7 @@ _STATEMENTS: Final = (
     "insert_run_spec",
     "insert_task_spec",
     "upsert_ask",
+    "insert_artifact",
     "insert_outbox",
     "take_outbox",
     "insert_event",
@@ -115,6 +116,9 @@ def pack(run_id: str, entries: Sequence[Entry], changes: Changes) -> Parcel:
         parcel.puts.append(_put_attempt(attempt, ATTEMPT.fixed(attempt)))
     for attempt in changes.attempts:
         parcel.puts.append(_put_attempt(attempt, None))
+    for artifact in changes.artifacts:
+        values = ARTIFACT.fixed(artifact) + ARTIFACT.body(artifact)
+        parcel.statements.append(("insert_artifact", values))
     if changes.asks or changes.outbox or changes.outbox_taken:
         _pack_messages(parcel, changes)
     return parcel

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from crewd.core.errors import CrewdError, Reason
-from crewd.core.model import Ask, AskStatus, Run, RunStatus, Task, TaskStatus
+from crewd.core.model import Artifact, Ask, Run, Task
 from crewd.core.states import RUN_TERMINAL
 from crewd.core.units import Instant
+from crewd.core.words import ArtifactKind, AskStatus, RunStatus, TaskStatus
 from crewd.store.queries import SQL
-from crewd.store.rows import ASK, RUN, TASK, to_json
+from crewd.store.rows import ARTIFACT, ASK, RUN, TASK, to_json
 
 T = TypeVar("T")
 
@@ -51,6 +52,13 @@ class AskFilter:
     run_id: str = ""
     statuses: Collection[AskStatus] = ()
     cwd: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactFilter:
+    run_id: str
+    task_id: str = ""
+    kinds: Collection[ArtifactKind] = ()
 
 
 class RunVersion(NamedTuple):
@@ -114,6 +122,25 @@ def list_tasks(
     tasks = [TASK.decode(row) for row in rows[: page.limit]]
     more = len(rows) > page.limit
     return _listed(connection, tasks, (tasks[-1].position,) if more else None)
+
+
+def list_artifacts(
+    connection: sqlite3.Connection, which: ArtifactFilter, page: Page
+) -> Listed[Artifact]:
+    """Artifacts in the order they were recorded."""
+    (after,) = _checked(page.after, (int,)) if page.after is not None else (0,)
+    statement = "artifacts_of_task" if which.task_id else "artifacts_of_run"
+    place = {
+        "run_id": which.run_id,
+        "task_id": which.task_id,
+        "kinds": to_json(list(which.kinds)),
+        "after": after,
+        "limit": page.limit + 1,
+    }
+    rows = connection.execute(SQL[statement], place).fetchall()
+    shown = rows[: page.limit]
+    cursor = (shown[-1][0],) if len(rows) > page.limit else None
+    return _listed(connection, [ARTIFACT.decode(row[1:]) for row in shown], cursor)
 
 
 def as_of_sequence(connection: sqlite3.Connection) -> int:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from crewd.core.model import Ask, Attempt, Outbox, Run, RunStatus, Task, TaskStatus
+from crewd.core.model import Ask, Attempt, Outbox, Run, Task
 from crewd.core.states import RUN_TERMINAL
+from crewd.core.words import RunStatus, TaskStatus
 from crewd.store.queries import SQL
 from crewd.store.rows import ASK, ATTEMPT, OUTBOX, RUN, TASK, to_json
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from crewd.store.rows import ASK, ATTEMPT, OUTBOX, RUN, TASK, Table
+from crewd.store.rows import ARTIFACT, ASK, ATTEMPT, OUTBOX, RUN, TASK, Table
 
 _NAMED: Final = re.compile(r"^-- name: (\w+)\n-- .+\n((?:(?!-- name: ).*\n)+)", re.MULTILINE)
 _PLACE: Final = re.compile(r"\{([a-z.]+)\}")
@@ -25,7 +25,7 @@ def _load() -> Mapping[str, str]:
 
 
 def _places() -> Iterator[tuple[str, str]]:
-    tables: tuple[Table[Any], ...] = (RUN, TASK, ATTEMPT, ASK, OUTBOX)
+    tables: tuple[Table[Any], ...] = (RUN, TASK, ATTEMPT, ASK, ARTIFACT, OUTBOX)
     for table in tables:
         columns = table.fixed_columns + table.body_columns
         yield f"{table.name}.columns", ", ".join(columns)

@@ -54,6 +54,10 @@ UPDATE attempt SET {attempt.assignments} WHERE run_id = ? AND task_id = ? AND nu
 INSERT INTO ask ({ask.columns}) VALUES ({ask.marks})
 ON CONFLICT (id) DO UPDATE SET {ask.taken};
 
+-- name: insert_artifact
+-- Something a run keeps; what was recorded before stays as it was.
+INSERT INTO artifact ({artifact.columns}) VALUES ({artifact.marks}) ON CONFLICT (id) DO NOTHING;
+
 -- name: insert_outbox
 -- A message on its way to a worker.
 INSERT INTO outbox ({outbox.columns}) VALUES ({outbox.marks});
@@ -209,6 +213,11 @@ WHERE run_id = ?1 AND task_id = ?2 AND (?3 = 0 OR number = ?3)
     AND EXISTS (SELECT 1 FROM run WHERE run.id = ?1 AND run.deleted_sequence = 0)
 ORDER BY number DESC LIMIT 1;
 
+-- name: survivors
+-- Attempts that ended with processes not proven gone, the latest first.
+SELECT run_id, task_id, number, survivors FROM attempt
+WHERE survivors <> '[]' ORDER BY create_time DESC LIMIT ?;
+
 -- name: attempts_to_recover
 -- Of these runs, the latest attempt of each task and every attempt that has not ended.
 SELECT {attempt.selected}
@@ -261,6 +270,35 @@ SELECT {ask.selected} FROM json_each(?) AS wanted CROSS JOIN ask ON ask.id = wan
 -- How many questions wait for an answer.
 SELECT count(*) FROM ask JOIN run ON run.id = ask.run_id AND run.deleted_sequence = 0
 WHERE ask.status = 'open';
+
+-- name: artifact
+-- One artifact.
+SELECT {artifact.selected}
+FROM artifact JOIN run ON run.id = artifact.run_id AND run.deleted_sequence = 0
+WHERE artifact.id = ?;
+
+-- name: latest_artifact
+-- The last artifact of a name that a run recorded.
+SELECT {artifact.selected} FROM artifact
+WHERE run_id = ?1 AND name = ?2
+    AND EXISTS (SELECT 1 FROM run WHERE run.id = ?1 AND run.deleted_sequence = 0)
+ORDER BY rowid DESC LIMIT 1;
+
+-- name: artifacts_of_run
+-- Artifacts of a run after a place, of these kinds if any are named, as they were recorded.
+SELECT artifact.rowid, {artifact.selected} FROM artifact
+WHERE run_id = :run_id AND artifact.rowid > :after
+    AND (:kinds = '[]' OR kind IN (SELECT value FROM json_each(:kinds)))
+    AND EXISTS (SELECT 1 FROM run WHERE run.id = :run_id AND run.deleted_sequence = 0)
+ORDER BY artifact.rowid LIMIT :limit;
+
+-- name: artifacts_of_task
+-- The same, of one task.
+SELECT artifact.rowid, {artifact.selected} FROM artifact
+WHERE run_id = :run_id AND task_id = :task_id AND artifact.rowid > :after
+    AND (:kinds = '[]' OR kind IN (SELECT value FROM json_each(:kinds)))
+    AND EXISTS (SELECT 1 FROM run WHERE run.id = :run_id AND run.deleted_sequence = 0)
+ORDER BY artifact.rowid LIMIT :limit;
 
 -- name: last_sequence
 -- The last event of a run.

@@ -15,16 +15,19 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
-from crewd.core.model import Ask, Attempt, Run, Task, TaskStatus
+from crewd.core.model import Artifact, Ask, Attempt, Run, Task
+from crewd.core.words import TaskStatus
 from crewd.store.db import open_reader
 from crewd.store.entries import Request
 from crewd.store.history import EventPage, EventQuery, last_sequence, list_events
 from crewd.store.listing import (
+    ArtifactFilter,
     AskFilter,
     Listed,
     Page,
     RunFilter,
     RunVersion,
+    list_artifacts,
     list_asks,
     list_run_versions,
     list_runs,
@@ -32,7 +35,7 @@ from crewd.store.listing import (
 )
 from crewd.store.loading import Counts, LoadedRun, count_open, load, load_open, open_run_ids
 from crewd.store.queries import SQL
-from crewd.store.rows import ASK, ATTEMPT, RUN, TASK, to_json
+from crewd.store.rows import ARTIFACT, ASK, ATTEMPT, RUN, TASK, to_json
 
 T = TypeVar("T")
 
@@ -103,6 +106,19 @@ class Reads:
     async def list_asks(self, which: AskFilter, page: Page) -> Listed[Ask]:
         """Open questions first, the newest first within both."""
         return await self._read(partial(list_asks, which=which, page=page))
+
+    async def get_artifact(self, artifact_id: str) -> Artifact | None:
+        rows = await self._rows("artifact", artifact_id)
+        return ARTIFACT.decode(rows[0]) if rows else None
+
+    async def latest_artifact(self, run_id: str, name: str) -> Artifact | None:
+        """Return the last one of this name that the run recorded."""
+        rows = await self._rows("latest_artifact", run_id, name)
+        return ARTIFACT.decode(rows[0]) if rows else None
+
+    async def list_artifacts(self, which: ArtifactFilter, page: Page) -> Listed[Artifact]:
+        """Artifacts of a run in the order they were recorded."""
+        return await self._read(partial(list_artifacts, which=which, page=page))
 
     async def list_events(self, query: EventQuery) -> EventPage:
         return await self._read(partial(list_events, query=query))

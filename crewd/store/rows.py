@@ -12,7 +12,14 @@ from typing import get_type_hints as type_hints
 
 import msgspec
 
-from crewd.core.model import Ask, Attempt, Outbox, Run, Task
+from crewd.core.model import (
+    Artifact,
+    Ask,
+    Attempt,
+    Outbox,
+    Run,
+    Task,
+)
 
 Value = str | int | float | bytes | None
 Values = tuple[Value, ...]
@@ -116,4 +123,5 @@ RUN: Final = Table(Run, "run", fixed=("id", "status"), apart=("spec",))
 TASK: Final = Table(Task, "task", fixed=("run_id", "id", "position"), apart=("spec",))
 ATTEMPT: Final = Table(Attempt, "attempt", fixed=("run_id", "task_id", "number"))
 ASK: Final = Table(Ask, "ask", fixed=("id", "run_id"))
+ARTIFACT: Final = Table(Artifact, "artifact", fixed=("id", "run_id"))
 OUTBOX: Final = Table(Outbox, "outbox", fixed=("run_id", "task_id", "attempt", "seq"))

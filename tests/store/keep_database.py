@@ -10,11 +10,12 @@ from contextlib import closing
 from pathlib import Path
 
 from crewd.core.changes import Changes
-from crewd.core.model import Outbox, OutboxKind, RunStatus, TaskStatus
+from crewd.core.model import Outbox
 from crewd.core.units import Instant
+from crewd.core.words import OutboxKind, RunStatus, TaskStatus
 from crewd.store import Request
 from crewd.store.db import known_migrations, open_writer
-from tests.store.samples import Store, a_run, a_task, an_ask, an_attempt, entries
+from tests.store.samples import Store, a_run, a_task, an_artifact, an_ask, an_attempt, entries
 
 FOLDER = Path(__file__).parents[1] / "data" / "databases"
 REQUEST = Request(
@@ -33,6 +34,7 @@ async def write(path: Path) -> None:
             added_tasks=[a_task(0), a_task(1, status=TaskStatus.QUEUED)],
             added_attempts=[an_attempt()],
             asks=[an_ask()],
+            artifacts=[an_artifact()],
             outbox=[message],
         )
         await store.log.append("run_a", entries(store.log, 3), changes, [REQUEST])

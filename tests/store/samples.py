@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Self
 
 from crewd.core.changes import Changes
-from crewd.core.model import Ask, Attempt, Run, RunStatus, Task, TaskStatus
+from crewd.core.model import Artifact, Ask, Attempt, Run, Task
 from crewd.core.spec import RunSpec, TaskSpec
 from crewd.core.units import Instant
+from crewd.core.words import RunStatus, TaskStatus
 from crewd.store import Batch, Entry, Log, Reads
 
 
@@ -41,6 +42,10 @@ def an_attempt(number: int = 1, task_id: str = "t0", run_id: str = "run_a") -> A
 
 def an_ask(ask_id: str = "ask_a", *, created: int = 1, run_id: str = "run_a") -> Ask:
     return Ask(id=ask_id, run_id=run_id, task_id="t0", attempt=1, create_time=Instant(created))
+
+
+def an_artifact(artifact_id: str = "art_a", *, run_id: str = "run_a") -> Artifact:
+    return Artifact(id=artifact_id, run_id=run_id, task_id="t0", attempt=1, name="plan.md")
 
 
 def entries(

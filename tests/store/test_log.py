@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from crewd.core.changes import Changes
-from crewd.core.model import AttemptStatus, RunStatus, TaskStatus
 from crewd.core.units import Instant
+from crewd.core.words import AttemptStatus, RunStatus, TaskStatus
 from crewd.store import AppendFailed, EventQuery, Request
 from tests.store.samples import Store, a_run, a_task, an_attempt, entries
 

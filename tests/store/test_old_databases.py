@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from crewd.core.changes import Changes
-from crewd.core.model import RunStatus
+from crewd.core.words import RunStatus
 from crewd.store import EventQuery, Page, RunFilter
 from tests.store.keep_database import FOLDER, REQUEST
-from tests.store.samples import Store, entries
+from tests.store.samples import Store, an_artifact, entries
 
 KEPT = sorted(FOLDER.glob("v*.db"))
 
@@ -34,6 +34,7 @@ async def test_an_old_database_is_read_and_written(kept: Path, tmp_path: Path) -
         assert [task.spec.command for task in loaded.tasks] == [("true",), ("true",)]
         assert [ask.id for ask in loaded.asks] == ["ask_a"]
         assert [message.seq for message in loaded.outbox] == [1]
+        assert await store.reads.get_artifact("art_a") == an_artifact()
         assert await store.reads.find_request("r1") == REQUEST
         assert store.log.next_sequence == 5
 

@@ -7,16 +7,8 @@ import pytest
 
 from crewd.core.changes import Changes
 from crewd.core.errors import CrewdError, Reason
-from crewd.core.model import (
-    Ask,
-    AskStatus,
-    AttemptStatus,
-    Outbox,
-    OutboxKind,
-    Run,
-    RunStatus,
-    TaskStatus,
-)
+from crewd.core.model import Ask, Outbox, Run
+from crewd.core.words import AskStatus, AttemptStatus, OutboxKind, RunStatus, TaskStatus
 from crewd.store import AskFilter, Cursor, EventQuery, Page, RunFilter
 from tests.store.samples import Store, a_run, a_task, an_ask, an_attempt, entries
 

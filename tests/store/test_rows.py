@@ -9,14 +9,21 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from crewd.core.changes import Changes
-from crewd.core.model import Ask, Attempt, Outbox, Run, Task
+from crewd.core.model import (
+    Artifact,
+    Ask,
+    Attempt,
+    Outbox,
+    Run,
+    Task,
+)
 from crewd.store.db import known_migrations
 from crewd.store.group import Group, pack
 from crewd.store.queries import SQL
-from crewd.store.rows import ASK, ATTEMPT, OUTBOX, RUN, TASK, Table, Value, to_json
+from crewd.store.rows import ARTIFACT, ASK, ATTEMPT, OUTBOX, RUN, TASK, Table, Value, to_json
 from tests.store.values import rows
 
-TABLES: tuple[Table[Any], ...] = (RUN, TASK, ATTEMPT, ASK, OUTBOX)
+TABLES: tuple[Table[Any], ...] = (RUN, TASK, ATTEMPT, ASK, ARTIFACT, OUTBOX)
 APART = {"run": {"spec"}, "task": {"spec"}}
 ADDED = {"run": {"cwd", "labels", "deleted_sequence"}}
 
@@ -114,6 +121,18 @@ def test_an_ask_comes_back_as_it_was_last(
 
 
 @generated
+@given(first=rows(Artifact), again=rows(Artifact))
+def test_an_artifact_stays_as_it_was_recorded_first(
+    connection: sqlite3.Connection, first: Artifact, again: Artifact
+) -> None:
+    first.id = again.id = "art_a"
+    changes = Changes(artifacts=[first, again])
+    select = SQL["artifact"].split("JOIN")[0]
+
+    assert ARTIFACT.decode(written(connection, changes, f"{select} WHERE id = ?", "art_a")) == first
+
+
+@generated
 @given(message=rows(Outbox))
 def test_a_message_comes_back_as_it_went_in(
     connection: sqlite3.Connection, message: Outbox
@@ -127,7 +146,14 @@ def test_a_message_comes_back_as_it_went_in(
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_every_field_has_a_place(table: Table[Any]) -> None:
-    record = {RUN: Run, TASK: Task, ATTEMPT: Attempt, ASK: Ask, OUTBOX: Outbox}[table]
+    record = {
+        RUN: Run,
+        TASK: Task,
+        ATTEMPT: Attempt,
+        ASK: Ask,
+        ARTIFACT: Artifact,
+        OUTBOX: Outbox,
+    }[table]
     stored = set(table.fixed_columns + table.body_columns) | APART.get(table.name, set())
 
     assert stored == {field.name for field in fields(record)}

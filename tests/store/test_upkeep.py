@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from crewd.core.changes import Changes
-from crewd.core.model import Outbox, OutboxKind, RunStatus
+from crewd.core.model import Outbox
 from crewd.core.units import MINUTE, Instant
+from crewd.core.words import OutboxKind, RunStatus
 from crewd.store import AskFilter, Entry, EventQuery, Page, RunFilter
 from crewd.store.db import WAL_LIMIT, open_writer
 from crewd.store.group import Group, pack, pack_deletion

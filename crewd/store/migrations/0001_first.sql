@@ -113,6 +113,11 @@ CREATE TABLE attempt (
     survivors TEXT NOT NULL,
     usage TEXT NOT NULL,
     result TEXT,
+    handed_in TEXT,
+    nudges INTEGER NOT NULL,
+    rejections INTEGER NOT NULL,
+    prompt_artifact_id TEXT NOT NULL,
+    transcript_artifact_id TEXT NOT NULL,
     stdout_offset INTEGER NOT NULL,
     stderr_offset INTEGER NOT NULL,
     stdout_bytes INTEGER NOT NULL,
@@ -121,6 +126,7 @@ CREATE TABLE attempt (
     stdin_seq INTEGER NOT NULL,
     deadline INTEGER,
     time_left INTEGER,
+    stall_at INTEGER,
     linger_until INTEGER,
     force_until INTEGER,
     create_time INTEGER NOT NULL,
@@ -135,6 +141,7 @@ CREATE TABLE ask (
     task_id TEXT NOT NULL,
     attempt INTEGER NOT NULL,
     worker_ref TEXT NOT NULL,
+    channel TEXT NOT NULL,
     kind TEXT NOT NULL,
     status TEXT NOT NULL,
     title TEXT NOT NULL,
@@ -148,6 +155,8 @@ CREATE TABLE ask (
     on_timeout TEXT NOT NULL,
     expire_time INTEGER,
     answer TEXT,
+    answer_masked INTEGER NOT NULL,
+    raw_text TEXT NOT NULL,
     answered_by TEXT,
     delivery TEXT NOT NULL,
     run_title TEXT NOT NULL,
@@ -184,6 +193,7 @@ CREATE TABLE event (
 
 CREATE INDEX event_by_run ON event (run_id);
 
+-- In the order of their rowids they were recorded.
 CREATE TABLE artifact (
     id TEXT PRIMARY KEY,
     run_id TEXT NOT NULL,
@@ -198,14 +208,12 @@ CREATE TABLE artifact (
     description TEXT NOT NULL,
     truncated INTEGER NOT NULL,
     redacted INTEGER NOT NULL,
-    retention TEXT NOT NULL,
-    deleted INTEGER NOT NULL,
     create_time INTEGER NOT NULL,
-    expire_time INTEGER,
     last_sequence INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX artifact_by_task ON artifact (run_id, task_id, create_time, id);
+CREATE INDEX artifact_by_run ON artifact (run_id);
+CREATE INDEX artifact_by_task ON artifact (run_id, task_id);
 
 CREATE TABLE request (
     id TEXT PRIMARY KEY,
