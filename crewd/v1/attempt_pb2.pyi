@@ -126,6 +126,8 @@ class Attempt(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     START_TIME_FIELD_NUMBER: _builtins.int
     END_TIME_FIELD_NUMBER: _builtins.int
+    PROMPT_ARTIFACT_ID_FIELD_NUMBER: _builtins.int
+    TRANSCRIPT_ARTIFACT_ID_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run it belongs to."""
     task_id: _builtins.str
@@ -162,6 +164,10 @@ class Attempt(_message.Message):
     """Bytes the worker wrote to stdout."""
     stderr_bytes: _builtins.int
     """Bytes the worker wrote to stderr."""
+    prompt_artifact_id: _builtins.str
+    """The artifact with what the agent was told. Empty: no agent, or not kept yet."""
+    transcript_artifact_id: _builtins.str
+    """The artifact with what the agent said. Empty: no agent, or it has not ended."""
     @_builtins.property
     def argv(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The program and its arguments as they were started."""
@@ -218,10 +224,12 @@ class Attempt(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         start_time: _timestamp_pb2.Timestamp | None = ...,
         end_time: _timestamp_pb2.Timestamp | None = ...,
+        prompt_artifact_id: _builtins.str = ...,
+        transcript_artifact_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "create_time", b"create_time", "end_time", b"end_time", "evidence", b"evidence", "exit_code", b"exit_code", "start_time", b"start_time", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "adapter", b"adapter", "argv", b"argv", "cause", b"cause", "create_time", b"create_time", "end_time", b"end_time", "evidence", b"evidence", "exit_code", b"exit_code", "host", b"host", "message", b"message", "model", b"model", "number", b"number", "outcome", b"outcome", "pid", b"pid", "retryable", b"retryable", "run_id", b"run_id", "session_id", b"session_id", "signal", b"signal", "start_time", b"start_time", "status", b"status", "stderr_bytes", b"stderr_bytes", "stdout_bytes", b"stdout_bytes", "survivors", b"survivors", "task_id", b"task_id", "usage", b"usage", "worker_version", b"worker_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "adapter", b"adapter", "argv", b"argv", "cause", b"cause", "create_time", b"create_time", "end_time", b"end_time", "evidence", b"evidence", "exit_code", b"exit_code", "host", b"host", "message", b"message", "model", b"model", "number", b"number", "outcome", b"outcome", "pid", b"pid", "prompt_artifact_id", b"prompt_artifact_id", "retryable", b"retryable", "run_id", b"run_id", "session_id", b"session_id", "signal", b"signal", "start_time", b"start_time", "status", b"status", "stderr_bytes", b"stderr_bytes", "stdout_bytes", b"stdout_bytes", "survivors", b"survivors", "task_id", b"task_id", "transcript_artifact_id", b"transcript_artifact_id", "usage", b"usage", "worker_version", b"worker_version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
     _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015

@@ -45,6 +45,11 @@ class DaemonServiceStub(object):
                 request_serializer=crewd_dot_v1_dot_daemon__service__pb2.DrainRequest.SerializeToString,
                 response_deserializer=crewd_dot_v1_dot_daemon__service__pb2.DrainResponse.FromString,
                 _registered_method=True)
+        self.Diagnose = channel.unary_unary(
+                '/crewd.v1.DaemonService/Diagnose',
+                request_serializer=crewd_dot_v1_dot_daemon__service__pb2.DiagnoseRequest.SerializeToString,
+                response_deserializer=crewd_dot_v1_dot_daemon__service__pb2.DiagnoseResponse.FromString,
+                _registered_method=True)
 
 
 class DaemonServiceServicer(object):
@@ -66,6 +71,14 @@ class DaemonServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Diagnose(self, request, context):
+        """Tells what the daemon knows to be wrong, or to wait for a person. Changes nothing. What can be
+        seen without the daemon, `crewd doctor` looks at by itself.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DaemonServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -78,6 +91,11 @@ def add_DaemonServiceServicer_to_server(servicer, server):
                     servicer.Drain,
                     request_deserializer=crewd_dot_v1_dot_daemon__service__pb2.DrainRequest.FromString,
                     response_serializer=crewd_dot_v1_dot_daemon__service__pb2.DrainResponse.SerializeToString,
+            ),
+            'Diagnose': grpc.unary_unary_rpc_method_handler(
+                    servicer.Diagnose,
+                    request_deserializer=crewd_dot_v1_dot_daemon__service__pb2.DiagnoseRequest.FromString,
+                    response_serializer=crewd_dot_v1_dot_daemon__service__pb2.DiagnoseResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -135,6 +153,33 @@ class DaemonService(object):
             '/crewd.v1.DaemonService/Drain',
             crewd_dot_v1_dot_daemon__service__pb2.DrainRequest.SerializeToString,
             crewd_dot_v1_dot_daemon__service__pb2.DrainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Diagnose(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crewd.v1.DaemonService/Diagnose',
+            crewd_dot_v1_dot_daemon__service__pb2.DiagnoseRequest.SerializeToString,
+            crewd_dot_v1_dot_daemon__service__pb2.DiagnoseResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -40,6 +40,10 @@ class DaemonServiceStub:
     """Makes the daemon exit. Returns when it is about to: streams get `draining`, new writes are
     refused with `UNAVAILABLE`, reason DRAINING. No run is cancelled. Safe to repeat.
     """
+    Diagnose: _grpc.UnaryUnaryMultiCallable[_daemon_service_pb2.DiagnoseRequest, _daemon_service_pb2.DiagnoseResponse]
+    """Tells what the daemon knows to be wrong, or to wait for a person. Changes nothing. What can be
+    seen without the daemon, `crewd doctor` looks at by itself.
+    """
 
 @_typing.type_check_only
 class DaemonServiceAsyncStub(DaemonServiceStub):
@@ -51,6 +55,10 @@ class DaemonServiceAsyncStub(DaemonServiceStub):
     Drain: _aio.UnaryUnaryMultiCallable[_daemon_service_pb2.DrainRequest, _daemon_service_pb2.DrainResponse]  # type: ignore[assignment]
     """Makes the daemon exit. Returns when it is about to: streams get `draining`, new writes are
     refused with `UNAVAILABLE`, reason DRAINING. No run is cancelled. Safe to repeat.
+    """
+    Diagnose: _aio.UnaryUnaryMultiCallable[_daemon_service_pb2.DiagnoseRequest, _daemon_service_pb2.DiagnoseResponse]  # type: ignore[assignment]
+    """Tells what the daemon knows to be wrong, or to wait for a person. Changes nothing. What can be
+    seen without the daemon, `crewd doctor` looks at by itself.
     """
 
 class DaemonServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -72,6 +80,16 @@ class DaemonServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_daemon_service_pb2.DrainResponse, _abc.Awaitable[_daemon_service_pb2.DrainResponse]]:
         """Makes the daemon exit. Returns when it is about to: streams get `draining`, new writes are
         refused with `UNAVAILABLE`, reason DRAINING. No run is cancelled. Safe to repeat.
+        """
+
+    @_abc_1.abstractmethod
+    def Diagnose(
+        self,
+        request: _daemon_service_pb2.DiagnoseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_daemon_service_pb2.DiagnoseResponse, _abc.Awaitable[_daemon_service_pb2.DiagnoseResponse]]:
+        """Tells what the daemon knows to be wrong, or to wait for a person. Changes nothing. What can be
+        seen without the daemon, `crewd doctor` looks at by itself.
         """
 
 def add_DaemonServiceServicer_to_server(servicer: DaemonServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

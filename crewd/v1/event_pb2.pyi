@@ -5,6 +5,7 @@ isort:skip_file
 """
 
 from crewd.v1 import actor_pb2 as _actor_pb2
+from crewd.v1 import artifact_event_pb2 as _artifact_event_pb2
 from crewd.v1 import ask_event_pb2 as _ask_event_pb2
 from crewd.v1 import attempt_event_pb2 as _attempt_event_pb2
 from crewd.v1 import run_event_pb2 as _run_event_pb2
@@ -71,6 +72,7 @@ class Event(_message.Message):
     ASK_DELIVERED_FIELD_NUMBER: _builtins.int
     STEER_UPDATED_FIELD_NUMBER: _builtins.int
     ASK_ATTACHED_FIELD_NUMBER: _builtins.int
+    ARTIFACT_RECORDED_FIELD_NUMBER: _builtins.int
     LIMIT_REACHED_FIELD_NUMBER: _builtins.int
     WARNING_RAISED_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
@@ -214,6 +216,10 @@ class Event(_message.Message):
         """A later attempt asked the same question again."""
 
     @_builtins.property
+    def artifact_recorded(self) -> _artifact_event_pb2.ArtifactRecorded:
+        """Something is kept."""
+
+    @_builtins.property
     def limit_reached(self) -> _run_event_pb2.LimitReached:
         """A limit was reached."""
 
@@ -262,14 +268,15 @@ class Event(_message.Message):
         ask_delivered: _ask_event_pb2.AskDelivered | None = ...,
         steer_updated: _ask_event_pb2.SteerUpdated | None = ...,
         ask_attached: _ask_event_pb2.AskAttached | None = ...,
+        artifact_recorded: _artifact_event_pb2.ArtifactRecorded | None = ...,
         limit_reached: _run_event_pb2.LimitReached | None = ...,
         warning_raised: _run_event_pb2.WarningRaised | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "ask_attached", b"ask_attached", "ask_delivered", b"ask_delivered", "ask_opened", b"ask_opened", "ask_settled", b"ask_settled", "attempt_ended", b"attempt_ended", "attempt_started", b"attempt_started", "attempt_starting", b"attempt_starting", "attempt_stopping", b"attempt_stopping", "limit_reached", b"limit_reached", "message_posted", b"message_posted", "payload", b"payload", "provider_error_reported", b"provider_error_reported", "run_blocked", b"run_blocked", "run_cancel_requested", b"run_cancel_requested", "run_created", b"run_created", "run_deleted", b"run_deleted", "run_finished", b"run_finished", "run_recovered", b"run_recovered", "run_resumed", b"run_resumed", "run_started", b"run_started", "steer_updated", b"steer_updated", "task_finished", b"task_finished", "task_held", b"task_held", "task_progressed", b"task_progressed", "task_requeued", b"task_requeued", "task_retry_scheduled", b"task_retry_scheduled", "tasks_added", b"tasks_added", "time", b"time", "tool_ended", b"tool_ended", "tool_started", b"tool_started", "usage_reported", b"usage_reported", "warning_raised", b"warning_raised"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "artifact_recorded", b"artifact_recorded", "ask_attached", b"ask_attached", "ask_delivered", b"ask_delivered", "ask_opened", b"ask_opened", "ask_settled", b"ask_settled", "attempt_ended", b"attempt_ended", "attempt_started", b"attempt_started", "attempt_starting", b"attempt_starting", "attempt_stopping", b"attempt_stopping", "limit_reached", b"limit_reached", "message_posted", b"message_posted", "payload", b"payload", "provider_error_reported", b"provider_error_reported", "run_blocked", b"run_blocked", "run_cancel_requested", b"run_cancel_requested", "run_created", b"run_created", "run_deleted", b"run_deleted", "run_finished", b"run_finished", "run_recovered", b"run_recovered", "run_resumed", b"run_resumed", "run_started", b"run_started", "steer_updated", b"steer_updated", "task_finished", b"task_finished", "task_held", b"task_held", "task_progressed", b"task_progressed", "task_requeued", b"task_requeued", "task_retry_scheduled", b"task_retry_scheduled", "tasks_added", b"tasks_added", "time", b"time", "tool_ended", b"tool_ended", "tool_started", b"tool_started", "usage_reported", b"usage_reported", "warning_raised", b"warning_raised"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "ask_attached", b"ask_attached", "ask_delivered", b"ask_delivered", "ask_opened", b"ask_opened", "ask_settled", b"ask_settled", "attempt", b"attempt", "attempt_ended", b"attempt_ended", "attempt_started", b"attempt_started", "attempt_starting", b"attempt_starting", "attempt_stopping", b"attempt_stopping", "kind", b"kind", "limit_reached", b"limit_reached", "message_posted", b"message_posted", "payload", b"payload", "provider_error_reported", b"provider_error_reported", "run_blocked", b"run_blocked", "run_cancel_requested", b"run_cancel_requested", "run_created", b"run_created", "run_deleted", b"run_deleted", "run_finished", b"run_finished", "run_id", b"run_id", "run_recovered", b"run_recovered", "run_resumed", b"run_resumed", "run_sequence", b"run_sequence", "run_started", b"run_started", "run_status", b"run_status", "sequence", b"sequence", "steer_updated", b"steer_updated", "task_finished", b"task_finished", "task_held", b"task_held", "task_id", b"task_id", "task_progressed", b"task_progressed", "task_requeued", b"task_requeued", "task_retry_scheduled", b"task_retry_scheduled", "task_status", b"task_status", "tasks_added", b"tasks_added", "time", b"time", "tool_ended", b"tool_ended", "tool_started", b"tool_started", "usage_reported", b"usage_reported", "warning_raised", b"warning_raised"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "artifact_recorded", b"artifact_recorded", "ask_attached", b"ask_attached", "ask_delivered", b"ask_delivered", "ask_opened", b"ask_opened", "ask_settled", b"ask_settled", "attempt", b"attempt", "attempt_ended", b"attempt_ended", "attempt_started", b"attempt_started", "attempt_starting", b"attempt_starting", "attempt_stopping", b"attempt_stopping", "kind", b"kind", "limit_reached", b"limit_reached", "message_posted", b"message_posted", "payload", b"payload", "provider_error_reported", b"provider_error_reported", "run_blocked", b"run_blocked", "run_cancel_requested", b"run_cancel_requested", "run_created", b"run_created", "run_deleted", b"run_deleted", "run_finished", b"run_finished", "run_id", b"run_id", "run_recovered", b"run_recovered", "run_resumed", b"run_resumed", "run_sequence", b"run_sequence", "run_started", b"run_started", "run_status", b"run_status", "sequence", b"sequence", "steer_updated", b"steer_updated", "task_finished", b"task_finished", "task_held", b"task_held", "task_id", b"task_id", "task_progressed", b"task_progressed", "task_requeued", b"task_requeued", "task_retry_scheduled", b"task_retry_scheduled", "task_status", b"task_status", "tasks_added", b"tasks_added", "time", b"time", "tool_ended", b"tool_ended", "tool_started", b"tool_started", "usage_reported", b"usage_reported", "warning_raised", b"warning_raised"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_payload: _TypeAlias = _typing.Literal["run_created", "run_started", "run_blocked", "run_cancel_requested", "run_resumed", "run_finished", "run_recovered", "run_deleted", "tasks_added", "task_retry_scheduled", "task_requeued", "task_finished", "task_held", "attempt_starting", "attempt_started", "attempt_ended", "attempt_stopping", "task_progressed", "message_posted", "tool_started", "tool_ended", "usage_reported", "provider_error_reported", "ask_opened", "ask_settled", "ask_delivered", "steer_updated", "ask_attached", "limit_reached", "warning_raised"]  # noqa: Y015
+    _WhichOneofReturnType_payload: _TypeAlias = _typing.Literal["run_created", "run_started", "run_blocked", "run_cancel_requested", "run_resumed", "run_finished", "run_recovered", "run_deleted", "tasks_added", "task_retry_scheduled", "task_requeued", "task_finished", "task_held", "attempt_starting", "attempt_started", "attempt_ended", "attempt_stopping", "task_progressed", "message_posted", "tool_started", "tool_ended", "usage_reported", "provider_error_reported", "ask_opened", "ask_settled", "ask_delivered", "steer_updated", "ask_attached", "artifact_recorded", "limit_reached", "warning_raised"]  # noqa: Y015
     _WhichOneofArgType_payload: _TypeAlias = _typing.Literal["payload", b"payload"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_payload) -> _WhichOneofReturnType_payload | None: ...
 

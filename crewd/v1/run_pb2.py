@@ -29,7 +29,7 @@ from crewd.v1 import usage_pb2 as crewd_dot_v1_dot_usage__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12\x63rewd/v1/run.proto\x12\x08\x63rewd.v1\x1a\x16\x63rewd/v1/failure.proto\x1a\x17\x63rewd/v1/progress.proto\x1a\x13\x63rewd/v1/spec.proto\x1a\x14\x63rewd/v1/usage.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe4\x06\n\x03Run\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04goal\x18\x03 \x01(\t\x12#\n\x06status\x18\x04 \x01(\x0e\x32\x13.crewd.v1.RunStatus\x12\x15\n\rstatus_reason\x18\x05 \x01(\t\x12\x16\n\x0estatus_message\x18\x06 \x01(\t\x12&\n\tworkspace\x18\x07 \x01(\x0b\x32\x13.crewd.v1.Workspace\x12)\n\x06labels\x18\x08 \x03(\x0b\x32\x19.crewd.v1.Run.LabelsEntry\x12\x12\n\ncreated_by\x18\t \x01(\t\x12\x12\n\nrequest_id\x18\n \x01(\t\x12#\n\x06limits\x18\x0b \x01(\x0b\x32\x13.crewd.v1.RunLimits\x12+\n\x0c\x66\x61ilure_mode\x18\x0c \x01(\x0e\x32\x15.crewd.v1.FailureMode\x12$\n\x08progress\x18\r \x01(\x0b\x32\x12.crewd.v1.Progress\x12)\n\x0btask_counts\x18\x0e \x01(\x0b\x32\x14.crewd.v1.TaskCounts\x12\x16\n\x0eopen_ask_count\x18\x0f \x01(\x05\x12\x1e\n\x05usage\x18\x10 \x01(\x0b\x32\x0f.crewd.v1.Usage\x12#\n\x06result\x18\x11 \x01(\x0b\x32\x13.crewd.v1.RunResult\x12 \n\x05\x65rror\x18\x12 \x01(\x0b\x32\x11.crewd.v1.Failure\x12\x14\n\x0cresume_count\x18\x13 \x01(\x05\x12\x0c\n\x04keep\x18\x14 \x01(\x08\x12/\n\x0b\x63reate_time\x18\x15 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x17 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x18 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlast_sequence\x18\x19 \x01(\x03\x12\x19\n\x11last_run_sequence\x18\x1a \x01(\x03\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\".\n\tWorkspace\x12\x0b\n\x03\x63wd\x18\x01 \x01(\t\x12\x14\n\x0cproject_root\x18\x02 \x01(\t\"\xb2\x01\n\nTaskCounts\x12\x0e\n\x06queued\x18\x01 \x01(\x05\x12\x0f\n\x07running\x18\x02 \x01(\x05\x12\x0f\n\x07waiting\x18\x03 \x01(\x05\x12\x11\n\tcompleted\x18\x04 \x01(\x05\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\x05\x12\x11\n\tcancelled\x18\x06 \x01(\x05\x12\x0f\n\x07skipped\x18\x07 \x01(\x05\x12\x17\n\x0fneeds_attention\x18\x08 \x01(\x05\x12\x12\n\ncancelling\x18\t \x01(\x05\"A\n\tRunResult\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x13\n\x0b\x61rtifact_id\x18\x02 \x01(\t\x12\x11\n\ttruncated\x18\x03 \x01(\x08\"\x9f\x01\n\tRunFilter\x12\x0b\n\x03\x63wd\x18\x01 \x01(\t\x12%\n\x08statuses\x18\x02 \x03(\x0e\x32\x13.crewd.v1.RunStatus\x12/\n\x06labels\x18\x03 \x03(\x0b\x32\x1f.crewd.v1.RunFilter.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01*\xed\x01\n\tRunStatus\x12\x1a\n\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x15\n\x11RUN_STATUS_QUEUED\x10\x01\x12\x17\n\x13RUN_STATUS_PLANNING\x10\x02\x12\x16\n\x12RUN_STATUS_RUNNING\x10\x03\x12\x16\n\x12RUN_STATUS_BLOCKED\x10\x04\x12\x19\n\x15RUN_STATUS_CANCELLING\x10\x05\x12\x18\n\x14RUN_STATUS_COMPLETED\x10\x06\x12\x15\n\x11RUN_STATUS_FAILED\x10\x07\x12\x18\n\x14RUN_STATUS_CANCELLED\x10\x08\x42\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12\x63rewd/v1/run.proto\x12\x08\x63rewd.v1\x1a\x16\x63rewd/v1/failure.proto\x1a\x17\x63rewd/v1/progress.proto\x1a\x13\x63rewd/v1/spec.proto\x1a\x14\x63rewd/v1/usage.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x89\x07\n\x03Run\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x0c\n\x04goal\x18\x03 \x01(\t\x12#\n\x06status\x18\x04 \x01(\x0e\x32\x13.crewd.v1.RunStatus\x12\x15\n\rstatus_reason\x18\x05 \x01(\t\x12\x16\n\x0estatus_message\x18\x06 \x01(\t\x12&\n\tworkspace\x18\x07 \x01(\x0b\x32\x13.crewd.v1.Workspace\x12)\n\x06labels\x18\x08 \x03(\x0b\x32\x19.crewd.v1.Run.LabelsEntry\x12\x12\n\ncreated_by\x18\t \x01(\t\x12\x12\n\nrequest_id\x18\n \x01(\t\x12#\n\x06limits\x18\x0b \x01(\x0b\x32\x13.crewd.v1.RunLimits\x12+\n\x0c\x66\x61ilure_mode\x18\x0c \x01(\x0e\x32\x15.crewd.v1.FailureMode\x12$\n\x08progress\x18\r \x01(\x0b\x32\x12.crewd.v1.Progress\x12)\n\x0btask_counts\x18\x0e \x01(\x0b\x32\x14.crewd.v1.TaskCounts\x12\x16\n\x0eopen_ask_count\x18\x0f \x01(\x05\x12\x1e\n\x05usage\x18\x10 \x01(\x0b\x32\x0f.crewd.v1.Usage\x12#\n\x06result\x18\x11 \x01(\x0b\x32\x13.crewd.v1.RunResult\x12 \n\x05\x65rror\x18\x12 \x01(\x0b\x32\x11.crewd.v1.Failure\x12\x14\n\x0cresume_count\x18\x13 \x01(\x05\x12\x0c\n\x04keep\x18\x14 \x01(\x08\x12/\n\x0b\x63reate_time\x18\x15 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstart_time\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x17 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x18 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlast_sequence\x18\x19 \x01(\x03\x12\x19\n\x11last_run_sequence\x18\x1a \x01(\x03\x12#\n\x06source\x18\x1b \x01(\x0b\x32\x13.crewd.v1.RunSource\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\":\n\tRunSource\x12\x0c\n\x04team\x18\x01 \x01(\t\x12\x10\n\x08workflow\x18\x02 \x01(\t\x12\r\n\x05\x61gent\x18\x03 \x01(\t\".\n\tWorkspace\x12\x0b\n\x03\x63wd\x18\x01 \x01(\t\x12\x14\n\x0cproject_root\x18\x02 \x01(\t\"\xb2\x01\n\nTaskCounts\x12\x0e\n\x06queued\x18\x01 \x01(\x05\x12\x0f\n\x07running\x18\x02 \x01(\x05\x12\x0f\n\x07waiting\x18\x03 \x01(\x05\x12\x11\n\tcompleted\x18\x04 \x01(\x05\x12\x0e\n\x06\x66\x61iled\x18\x05 \x01(\x05\x12\x11\n\tcancelled\x18\x06 \x01(\x05\x12\x0f\n\x07skipped\x18\x07 \x01(\x05\x12\x17\n\x0fneeds_attention\x18\x08 \x01(\x05\x12\x12\n\ncancelling\x18\t \x01(\x05\"A\n\tRunResult\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x13\n\x0b\x61rtifact_id\x18\x02 \x01(\t\x12\x11\n\ttruncated\x18\x03 \x01(\x08\"\x9f\x01\n\tRunFilter\x12\x0b\n\x03\x63wd\x18\x01 \x01(\t\x12%\n\x08statuses\x18\x02 \x03(\x0e\x32\x13.crewd.v1.RunStatus\x12/\n\x06labels\x18\x03 \x03(\x0b\x32\x1f.crewd.v1.RunFilter.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01*\xed\x01\n\tRunStatus\x12\x1a\n\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x15\n\x11RUN_STATUS_QUEUED\x10\x01\x12\x17\n\x13RUN_STATUS_PLANNING\x10\x02\x12\x16\n\x12RUN_STATUS_RUNNING\x10\x03\x12\x16\n\x12RUN_STATUS_BLOCKED\x10\x04\x12\x19\n\x15RUN_STATUS_CANCELLING\x10\x05\x12\x18\n\x14RUN_STATUS_COMPLETED\x10\x06\x12\x15\n\x11RUN_STATUS_FAILED\x10\x07\x12\x18\n\x14RUN_STATUS_CANCELLED\x10\x08\x42\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,20 +41,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUN_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_RUNFILTER_LABELSENTRY']._loaded_options = None
   _globals['_RUNFILTER_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_RUNSTATUS']._serialized_start=1487
-  _globals['_RUNSTATUS']._serialized_end=1724
+  _globals['_RUNSTATUS']._serialized_start=1584
+  _globals['_RUNSTATUS']._serialized_end=1821
   _globals['_RUN']._serialized_start=158
-  _globals['_RUN']._serialized_end=1026
-  _globals['_RUN_LABELSENTRY']._serialized_start=981
-  _globals['_RUN_LABELSENTRY']._serialized_end=1026
-  _globals['_WORKSPACE']._serialized_start=1028
-  _globals['_WORKSPACE']._serialized_end=1074
-  _globals['_TASKCOUNTS']._serialized_start=1077
-  _globals['_TASKCOUNTS']._serialized_end=1255
-  _globals['_RUNRESULT']._serialized_start=1257
-  _globals['_RUNRESULT']._serialized_end=1322
-  _globals['_RUNFILTER']._serialized_start=1325
-  _globals['_RUNFILTER']._serialized_end=1484
-  _globals['_RUNFILTER_LABELSENTRY']._serialized_start=981
-  _globals['_RUNFILTER_LABELSENTRY']._serialized_end=1026
+  _globals['_RUN']._serialized_end=1063
+  _globals['_RUN_LABELSENTRY']._serialized_start=1018
+  _globals['_RUN_LABELSENTRY']._serialized_end=1063
+  _globals['_RUNSOURCE']._serialized_start=1065
+  _globals['_RUNSOURCE']._serialized_end=1123
+  _globals['_WORKSPACE']._serialized_start=1125
+  _globals['_WORKSPACE']._serialized_end=1171
+  _globals['_TASKCOUNTS']._serialized_start=1174
+  _globals['_TASKCOUNTS']._serialized_end=1352
+  _globals['_RUNRESULT']._serialized_start=1354
+  _globals['_RUNRESULT']._serialized_end=1419
+  _globals['_RUNFILTER']._serialized_start=1422
+  _globals['_RUNFILTER']._serialized_end=1581
+  _globals['_RUNFILTER_LABELSENTRY']._serialized_start=1018
+  _globals['_RUNFILTER_LABELSENTRY']._serialized_end=1063
 # @@protoc_insertion_point(module_scope)

@@ -129,6 +129,7 @@ class Run(_message.Message):
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
     LAST_SEQUENCE_FIELD_NUMBER: _builtins.int
     LAST_RUN_SEQUENCE_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Assigned by the daemon, never used twice: `run_` and 10 lower-case base32 characters."""
     title: _builtins.str
@@ -207,6 +208,10 @@ class Run(_message.Message):
     def update_time(self) -> _timestamp_pb2.Timestamp:
         """When it last changed."""
 
+    @_builtins.property
+    def source(self) -> Global___RunSource:
+        """What its tasks were made from. Unset: its creator wrote them."""
+
     def __init__(
         self,
         *,
@@ -236,14 +241,45 @@ class Run(_message.Message):
         update_time: _timestamp_pb2.Timestamp | None = ...,
         last_sequence: _builtins.int = ...,
         last_run_sequence: _builtins.int = ...,
+        source: Global___RunSource | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "end_time", b"end_time", "error", b"error", "limits", b"limits", "progress", b"progress", "result", b"result", "start_time", b"start_time", "task_counts", b"task_counts", "update_time", b"update_time", "usage", b"usage", "workspace", b"workspace"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "end_time", b"end_time", "error", b"error", "limits", b"limits", "progress", b"progress", "result", b"result", "source", b"source", "start_time", b"start_time", "task_counts", b"task_counts", "update_time", b"update_time", "usage", b"usage", "workspace", b"workspace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "created_by", b"created_by", "end_time", b"end_time", "error", b"error", "failure_mode", b"failure_mode", "goal", b"goal", "id", b"id", "keep", b"keep", "labels", b"labels", "last_run_sequence", b"last_run_sequence", "last_sequence", b"last_sequence", "limits", b"limits", "open_ask_count", b"open_ask_count", "progress", b"progress", "request_id", b"request_id", "result", b"result", "resume_count", b"resume_count", "start_time", b"start_time", "status", b"status", "status_message", b"status_message", "status_reason", b"status_reason", "task_counts", b"task_counts", "title", b"title", "update_time", b"update_time", "usage", b"usage", "workspace", b"workspace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "created_by", b"created_by", "end_time", b"end_time", "error", b"error", "failure_mode", b"failure_mode", "goal", b"goal", "id", b"id", "keep", b"keep", "labels", b"labels", "last_run_sequence", b"last_run_sequence", "last_sequence", b"last_sequence", "limits", b"limits", "open_ask_count", b"open_ask_count", "progress", b"progress", "request_id", b"request_id", "result", b"result", "resume_count", b"resume_count", "source", b"source", "start_time", b"start_time", "status", b"status", "status_message", b"status_message", "status_reason", b"status_reason", "task_counts", b"task_counts", "title", b"title", "update_time", b"update_time", "usage", b"usage", "workspace", b"workspace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Run: _TypeAlias = Run  # noqa: Y015
+
+@_typing.final
+class RunSource(_message.Message):
+    """What the tasks of a run were made from, by the names the catalog had for it then."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEAM_FIELD_NUMBER: _builtins.int
+    WORKFLOW_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    team: _builtins.str
+    """The team. Empty: none."""
+    workflow: _builtins.str
+    """The workflow. Empty: none."""
+    agent: _builtins.str
+    """The agent that does the goal alone. Empty: none."""
+    def __init__(
+        self,
+        *,
+        team: _builtins.str = ...,
+        workflow: _builtins.str = ...,
+        agent: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "team", b"team", "workflow", b"workflow"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunSource: _TypeAlias = RunSource  # noqa: Y015
 
 @_typing.final
 class Workspace(_message.Message):
@@ -337,7 +373,7 @@ class RunResult(_message.Message):
     text: _builtins.str
     """The result's text, redacted."""
     artifact_id: _builtins.str
-    """The artifact that holds the whole text. Empty: `text` is the whole."""
+    """The artifact it is kept as, whole where the daemon had it whole. Empty: none."""
     truncated: _builtins.bool
     """True: `text` is cut."""
     def __init__(

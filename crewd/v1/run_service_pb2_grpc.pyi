@@ -5,6 +5,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from crewd.v1 import run_artifact_pb2 as _run_artifact_pb2
 from crewd.v1 import run_service_pb2 as _run_service_pb2
 from crewd.v1 import run_stream_pb2 as _run_stream_pb2
 from crewd.v1 import run_task_pb2 as _run_task_pb2
@@ -85,6 +86,12 @@ class RunServiceStub:
     """Reads one task with its attempts."""
     ReadOutput: _grpc.UnaryStreamMultiCallable[_run_stream_pb2.ReadOutputRequest, _run_stream_pb2.ReadOutputResponse]
     """Reads what the worker of an attempt wrote, redacted."""
+    ListArtifacts: _grpc.UnaryUnaryMultiCallable[_run_artifact_pb2.ListArtifactsRequest, _run_artifact_pb2.ListArtifactsResponse]
+    """Lists what a run keeps in the order it was recorded, one page at a time."""
+    ReadArtifact: _grpc.UnaryStreamMultiCallable[_run_artifact_pb2.ReadArtifactRequest, _run_artifact_pb2.ReadArtifactResponse]
+    """Reads one artifact. One that does not exist is `NOT_FOUND`, reason ARTIFACT_NOT_FOUND; one whose
+    bytes are gone or are not those that were kept is `DATA_LOSS`, reason ARTIFACT_DAMAGED.
+    """
     DeleteRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.DeleteRunRequest, _run_service_pb2.DeleteRunResponse]
     """Deletes a run that is over, with all it holds; the user's own files stay. One that is not over
     is `FAILED_PRECONDITION`, reason RUN_NOT_FINISHED.
@@ -144,6 +151,12 @@ class RunServiceAsyncStub(RunServiceStub):
     """Reads one task with its attempts."""
     ReadOutput: _aio.UnaryStreamMultiCallable[_run_stream_pb2.ReadOutputRequest, _run_stream_pb2.ReadOutputResponse]  # type: ignore[assignment]
     """Reads what the worker of an attempt wrote, redacted."""
+    ListArtifacts: _aio.UnaryUnaryMultiCallable[_run_artifact_pb2.ListArtifactsRequest, _run_artifact_pb2.ListArtifactsResponse]  # type: ignore[assignment]
+    """Lists what a run keeps in the order it was recorded, one page at a time."""
+    ReadArtifact: _aio.UnaryStreamMultiCallable[_run_artifact_pb2.ReadArtifactRequest, _run_artifact_pb2.ReadArtifactResponse]  # type: ignore[assignment]
+    """Reads one artifact. One that does not exist is `NOT_FOUND`, reason ARTIFACT_NOT_FOUND; one whose
+    bytes are gone or are not those that were kept is `DATA_LOSS`, reason ARTIFACT_DAMAGED.
+    """
     DeleteRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.DeleteRunRequest, _run_service_pb2.DeleteRunResponse]  # type: ignore[assignment]
     """Deletes a run that is over, with all it holds; the user's own files stay. One that is not over
     is `FAILED_PRECONDITION`, reason RUN_NOT_FINISHED.
@@ -290,6 +303,24 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_run_stream_pb2.ReadOutputResponse], _abc.AsyncIterator[_run_stream_pb2.ReadOutputResponse]]:
         """Reads what the worker of an attempt wrote, redacted."""
+
+    @_abc_1.abstractmethod
+    def ListArtifacts(
+        self,
+        request: _run_artifact_pb2.ListArtifactsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_run_artifact_pb2.ListArtifactsResponse, _abc.Awaitable[_run_artifact_pb2.ListArtifactsResponse]]:
+        """Lists what a run keeps in the order it was recorded, one page at a time."""
+
+    @_abc_1.abstractmethod
+    def ReadArtifact(
+        self,
+        request: _run_artifact_pb2.ReadArtifactRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_run_artifact_pb2.ReadArtifactResponse], _abc.AsyncIterator[_run_artifact_pb2.ReadArtifactResponse]]:
+        """Reads one artifact. One that does not exist is `NOT_FOUND`, reason ARTIFACT_NOT_FOUND; one whose
+        bytes are gone or are not those that were kept is `DATA_LOSS`, reason ARTIFACT_DAMAGED.
+        """
 
     @_abc_1.abstractmethod
     def DeleteRun(

@@ -201,6 +201,8 @@ class Task(_message.Message):
     END_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
     LAST_SEQUENCE_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    READ_ONLY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Names the task within its run."""
     run_id: _builtins.str
@@ -210,7 +212,7 @@ class Task(_message.Message):
     role: _builtins.str
     """The part its worker plays. Empty: none."""
     adapter: _builtins.str
-    """How the worker is talked to: `command`, `jsonl` or `scaffold`."""
+    """How the worker is talked to: `command`, `jsonl`, `pi` or `scaffold`."""
     model: _builtins.str
     """The model its last attempt used. Empty: not told."""
     phase: _builtins.str
@@ -231,6 +233,10 @@ class Task(_message.Message):
     """The name of the tool its worker is using. Empty: none."""
     last_sequence: _builtins.int
     """The `sequence` of its last event."""
+    agent: _builtins.str
+    """The agent that does it, by name. Empty: none."""
+    read_only: _builtins.bool
+    """True: its worker is told to change nothing."""
     @_builtins.property
     def depends_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of the tasks that must have completed first."""
@@ -339,10 +345,12 @@ class Task(_message.Message):
         end_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
         last_sequence: _builtins.int = ...,
+        agent: _builtins.str = ...,
+        read_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "end_time", b"end_time", "error", b"error", "evidence", b"evidence", "hold", b"hold", "last_activity_time", b"last_activity_time", "not_before", b"not_before", "progress", b"progress", "result", b"result", "start_time", b"start_time", "update_time", b"update_time", "usage", b"usage", "workspace", b"workspace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "attempt", b"attempt", "attempts", b"attempts", "capabilities", b"capabilities", "command", b"command", "create_time", b"create_time", "current_tool", b"current_tool", "depends_on", b"depends_on", "end_time", b"end_time", "error", b"error", "evidence", b"evidence", "hold", b"hold", "id", b"id", "last_activity_time", b"last_activity_time", "last_sequence", b"last_sequence", "max_attempts", b"max_attempts", "model", b"model", "not_before", b"not_before", "open_ask_ids", b"open_ask_ids", "phase", b"phase", "progress", b"progress", "prompt", b"prompt", "result", b"result", "role", b"role", "run_id", b"run_id", "start_time", b"start_time", "status", b"status", "status_message", b"status_message", "status_reason", b"status_reason", "title", b"title", "update_time", b"update_time", "usage", b"usage", "workspace", b"workspace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "agent", b"agent", "attempt", b"attempt", "attempts", b"attempts", "capabilities", b"capabilities", "command", b"command", "create_time", b"create_time", "current_tool", b"current_tool", "depends_on", b"depends_on", "end_time", b"end_time", "error", b"error", "evidence", b"evidence", "hold", b"hold", "id", b"id", "last_activity_time", b"last_activity_time", "last_sequence", b"last_sequence", "max_attempts", b"max_attempts", "model", b"model", "not_before", b"not_before", "open_ask_ids", b"open_ask_ids", "phase", b"phase", "progress", b"progress", "prompt", b"prompt", "read_only", b"read_only", "result", b"result", "role", b"role", "run_id", b"run_id", "start_time", b"start_time", "status", b"status", "status_message", b"status_message", "status_reason", b"status_reason", "title", b"title", "update_time", b"update_time", "usage", b"usage", "workspace", b"workspace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -365,7 +373,7 @@ class TaskResult(_message.Message):
     data_json: _builtins.str
     """The result's data as one JSON value, redacted. Empty: none."""
     artifact_id: _builtins.str
-    """The artifact that holds the whole text. Empty: `text` is the whole."""
+    """The artifact it is kept as, whole where the daemon had it whole. Empty: none."""
     def __init__(
         self,
         *,

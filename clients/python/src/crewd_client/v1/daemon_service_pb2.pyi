@@ -4,10 +4,13 @@
 isort:skip_file
 """
 
+from collections import abc as _abc
+from crewd_client.v1 import diagnosis_pb2 as _diagnosis_pb2
 from crewd_client.v1 import server_pb2 as _server_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
@@ -140,3 +143,44 @@ class DrainResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DrainResponse: _TypeAlias = DrainResponse  # noqa: Y015
+
+@_typing.final
+class DiagnoseRequest(_message.Message):
+    """Request for `DaemonService.Diagnose`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiagnoseRequest: _TypeAlias = DiagnoseRequest  # noqa: Y015
+
+@_typing.final
+class DiagnoseResponse(_message.Message):
+    """Response for `DaemonService.Diagnose`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FINDINGS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def findings(self) -> _containers.RepeatedCompositeFieldContainer[_diagnosis_pb2.Finding]:
+        """What was found, the worst first. What is well is there too."""
+
+    def __init__(
+        self,
+        *,
+        findings: _abc.Iterable[_diagnosis_pb2.Finding] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["findings", b"findings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiagnoseResponse: _TypeAlias = DiagnoseResponse  # noqa: Y015

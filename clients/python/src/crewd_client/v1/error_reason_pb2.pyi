@@ -34,7 +34,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_ASK_NOT_FOUND: _ErrorReason.ValueType  # 3
     """No ask has this id. Status `NOT_FOUND`. Metadata: `ask_id`."""
     ERROR_REASON_ARTIFACT_NOT_FOUND: _ErrorReason.ValueType  # 4
-    """No artifact has this id. Status `NOT_FOUND`. Metadata: `artifact_id`."""
+    """No artifact has this id, or none of the run this name. Status `NOT_FOUND`. Metadata:
+    `artifact_id`, `run_id`, `name`.
+    """
     ERROR_REASON_AGENT_NOT_FOUND: _ErrorReason.ValueType  # 5
     """No agent has this name. Status `NOT_FOUND`. Metadata: `agent`."""
     ERROR_REASON_SPEC_INVALID: _ErrorReason.ValueType  # 6
@@ -106,7 +108,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     `last_sequence`. Status `OUT_OF_RANGE`. Metadata: `store_id`, `last_sequence`.
     """
     ERROR_REASON_OFFSET_OUT_OF_RANGE: _ErrorReason.ValueType  # 25
-    """The offset lies beyond the output. Status `OUT_OF_RANGE`. Metadata: `offset`, `size`."""
+    """The offset lies beyond the output or artifact. Status `OUT_OF_RANGE`. Metadata: `offset`, `size`."""
     ERROR_REASON_TOKEN_MISSING: _ErrorReason.ValueType  # 26
     """No token was sent. Status `UNAUTHENTICATED`."""
     ERROR_REASON_TOKEN_INVALID: _ErrorReason.ValueType  # 27
@@ -122,6 +124,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 32
     """A bug of the daemon; its log tells more under the incident id. Status `INTERNAL`. Metadata:
     `incident_id`.
+    """
+    ERROR_REASON_ARTIFACT_DAMAGED: _ErrorReason.ValueType  # 33
+    """The bytes of the artifact are gone, or are not those that were kept. Status `DATA_LOSS`.
+    Metadata: `artifact_id`.
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
@@ -141,7 +147,9 @@ ERROR_REASON_TASK_NOT_FOUND: ErrorReason.ValueType  # 2
 ERROR_REASON_ASK_NOT_FOUND: ErrorReason.ValueType  # 3
 """No ask has this id. Status `NOT_FOUND`. Metadata: `ask_id`."""
 ERROR_REASON_ARTIFACT_NOT_FOUND: ErrorReason.ValueType  # 4
-"""No artifact has this id. Status `NOT_FOUND`. Metadata: `artifact_id`."""
+"""No artifact has this id, or none of the run this name. Status `NOT_FOUND`. Metadata:
+`artifact_id`, `run_id`, `name`.
+"""
 ERROR_REASON_AGENT_NOT_FOUND: ErrorReason.ValueType  # 5
 """No agent has this name. Status `NOT_FOUND`. Metadata: `agent`."""
 ERROR_REASON_SPEC_INVALID: ErrorReason.ValueType  # 6
@@ -213,7 +221,7 @@ ERROR_REASON_CURSOR_EXPIRED: ErrorReason.ValueType  # 24
 `last_sequence`. Status `OUT_OF_RANGE`. Metadata: `store_id`, `last_sequence`.
 """
 ERROR_REASON_OFFSET_OUT_OF_RANGE: ErrorReason.ValueType  # 25
-"""The offset lies beyond the output. Status `OUT_OF_RANGE`. Metadata: `offset`, `size`."""
+"""The offset lies beyond the output or artifact. Status `OUT_OF_RANGE`. Metadata: `offset`, `size`."""
 ERROR_REASON_TOKEN_MISSING: ErrorReason.ValueType  # 26
 """No token was sent. Status `UNAUTHENTICATED`."""
 ERROR_REASON_TOKEN_INVALID: ErrorReason.ValueType  # 27
@@ -229,5 +237,9 @@ ERROR_REASON_QUEUE_FULL: ErrorReason.ValueType  # 31
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 32
 """A bug of the daemon; its log tells more under the incident id. Status `INTERNAL`. Metadata:
 `incident_id`.
+"""
+ERROR_REASON_ARTIFACT_DAMAGED: ErrorReason.ValueType  # 33
+"""The bytes of the artifact are gone, or are not those that were kept. Status `DATA_LOSS`.
+Metadata: `artifact_id`.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

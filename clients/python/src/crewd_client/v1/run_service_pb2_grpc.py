@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from crewd_client.v1 import run_artifact_pb2 as crewd_dot_v1_dot_run__artifact__pb2
 from crewd_client.v1 import run_service_pb2 as crewd_dot_v1_dot_run__service__pb2
 from crewd_client.v1 import run_stream_pb2 as crewd_dot_v1_dot_run__stream__pb2
 from crewd_client.v1 import run_task_pb2 as crewd_dot_v1_dot_run__task__pb2
@@ -117,6 +118,16 @@ class RunServiceStub(object):
                 '/crewd.v1.RunService/ReadOutput',
                 request_serializer=crewd_dot_v1_dot_run__stream__pb2.ReadOutputRequest.SerializeToString,
                 response_deserializer=crewd_dot_v1_dot_run__stream__pb2.ReadOutputResponse.FromString,
+                _registered_method=True)
+        self.ListArtifacts = channel.unary_unary(
+                '/crewd.v1.RunService/ListArtifacts',
+                request_serializer=crewd_dot_v1_dot_run__artifact__pb2.ListArtifactsRequest.SerializeToString,
+                response_deserializer=crewd_dot_v1_dot_run__artifact__pb2.ListArtifactsResponse.FromString,
+                _registered_method=True)
+        self.ReadArtifact = channel.unary_stream(
+                '/crewd.v1.RunService/ReadArtifact',
+                request_serializer=crewd_dot_v1_dot_run__artifact__pb2.ReadArtifactRequest.SerializeToString,
+                response_deserializer=crewd_dot_v1_dot_run__artifact__pb2.ReadArtifactResponse.FromString,
                 _registered_method=True)
         self.DeleteRun = channel.unary_unary(
                 '/crewd.v1.RunService/DeleteRun',
@@ -247,6 +258,21 @@ class RunServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListArtifacts(self, request, context):
+        """Lists what a run keeps in the order it was recorded, one page at a time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadArtifact(self, request, context):
+        """Reads one artifact. One that does not exist is `NOT_FOUND`, reason ARTIFACT_NOT_FOUND; one whose
+        bytes are gone or are not those that were kept is `DATA_LOSS`, reason ARTIFACT_DAMAGED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteRun(self, request, context):
         """Deletes a run that is over, with all it holds; the user's own files stay. One that is not over
         is `FAILED_PRECONDITION`, reason RUN_NOT_FINISHED.
@@ -332,6 +358,16 @@ def add_RunServiceServicer_to_server(servicer, server):
                     servicer.ReadOutput,
                     request_deserializer=crewd_dot_v1_dot_run__stream__pb2.ReadOutputRequest.FromString,
                     response_serializer=crewd_dot_v1_dot_run__stream__pb2.ReadOutputResponse.SerializeToString,
+            ),
+            'ListArtifacts': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListArtifacts,
+                    request_deserializer=crewd_dot_v1_dot_run__artifact__pb2.ListArtifactsRequest.FromString,
+                    response_serializer=crewd_dot_v1_dot_run__artifact__pb2.ListArtifactsResponse.SerializeToString,
+            ),
+            'ReadArtifact': grpc.unary_stream_rpc_method_handler(
+                    servicer.ReadArtifact,
+                    request_deserializer=crewd_dot_v1_dot_run__artifact__pb2.ReadArtifactRequest.FromString,
+                    response_serializer=crewd_dot_v1_dot_run__artifact__pb2.ReadArtifactResponse.SerializeToString,
             ),
             'DeleteRun': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteRun,
@@ -751,6 +787,60 @@ class RunService(object):
             '/crewd.v1.RunService/ReadOutput',
             crewd_dot_v1_dot_run__stream__pb2.ReadOutputRequest.SerializeToString,
             crewd_dot_v1_dot_run__stream__pb2.ReadOutputResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListArtifacts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/crewd.v1.RunService/ListArtifacts',
+            crewd_dot_v1_dot_run__artifact__pb2.ListArtifactsRequest.SerializeToString,
+            crewd_dot_v1_dot_run__artifact__pb2.ListArtifactsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadArtifact(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/crewd.v1.RunService/ReadArtifact',
+            crewd_dot_v1_dot_run__artifact__pb2.ReadArtifactRequest.SerializeToString,
+            crewd_dot_v1_dot_run__artifact__pb2.ReadArtifactResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -9,6 +9,7 @@ from crewd_client.v1 import ask_pb2 as _ask_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
@@ -116,6 +117,27 @@ class RunSpec(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class RoleOverridesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___RoleOverride: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___RoleOverride | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     GOAL_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
     TASKS_FIELD_NUMBER: _builtins.int
@@ -127,6 +149,10 @@ class RunSpec(_message.Message):
     ASKS_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
     KEEP_FIELD_NUMBER: _builtins.int
+    TEAM_FIELD_NUMBER: _builtins.int
+    WORKFLOW_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    ROLE_OVERRIDES_FIELD_NUMBER: _builtins.int
     goal: _builtins.str
     """What the run is for. At most 1 MiB. Empty: the title stands for it."""
     title: _builtins.str
@@ -137,9 +163,21 @@ class RunSpec(_message.Message):
     """What happens to the dependents of a task that needs attention. Unspecified: they wait."""
     keep: _builtins.bool
     """True: never removed to make room; only `DeleteRun` removes it."""
+    team: _builtins.str
+    """The team that carries the run out, by the name the catalog has for it, through its workflow or
+    the one named. Teams, workflows and agents are read when the run is created and frozen into it.
+    """
+    workflow: _builtins.str
+    """The workflow whose steps are the tasks. Without a team each step's role is done by the agent of
+    that name.
+    """
+    agent: _builtins.str
+    """The agent that does the goal as one task. Not together with a team or workflow."""
     @_builtins.property
     def tasks(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskSpec]:
-        """Required. The tasks, 1 to 10 000, in any order; what they depend on has no cycle."""
+        """Required, unless `team`, `workflow` or `agent` says what the tasks are. The tasks, 1 to 10 000,
+        in any order; what they depend on has no cycle.
+        """
 
     @_builtins.property
     def workspace(self) -> Global___WorkspaceSpec:
@@ -161,6 +199,10 @@ class RunSpec(_message.Message):
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Free-form labels for filtering, at most 64; the daemon never reads them."""
 
+    @_builtins.property
+    def role_overrides(self) -> _containers.MessageMap[_builtins.str, Global___RoleOverride]:
+        """Other agents or models for roles of the team or workflow, by role."""
+
     def __init__(
         self,
         *,
@@ -175,14 +217,44 @@ class RunSpec(_message.Message):
         asks: Global___AskPolicy | None = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         keep: _builtins.bool = ...,
+        team: _builtins.str = ...,
+        workflow: _builtins.str = ...,
+        agent: _builtins.str = ...,
+        role_overrides: _abc.Mapping[_builtins.str, Global___RoleOverride] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["asks", b"asks", "limits", b"limits", "retry", b"retry", "workspace", b"workspace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["asks", b"asks", "failure_mode", b"failure_mode", "goal", b"goal", "keep", b"keep", "labels", b"labels", "limits", b"limits", "on_needs_attention", b"on_needs_attention", "retry", b"retry", "tasks", b"tasks", "title", b"title", "workspace", b"workspace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "asks", b"asks", "failure_mode", b"failure_mode", "goal", b"goal", "keep", b"keep", "labels", b"labels", "limits", b"limits", "on_needs_attention", b"on_needs_attention", "retry", b"retry", "role_overrides", b"role_overrides", "tasks", b"tasks", "team", b"team", "title", b"title", "workflow", b"workflow", "workspace", b"workspace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RunSpec: _TypeAlias = RunSpec  # noqa: Y015
+
+@_typing.final
+class RoleOverride(_message.Message):
+    """What a run changes about one role."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENT_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    agent: _builtins.str
+    """The agent to use, by name. Empty: the one the team names."""
+    model: _builtins.str
+    """The model to use, as `provider/model`. Empty: the one the role or its agent names."""
+    def __init__(
+        self,
+        *,
+        agent: _builtins.str = ...,
+        model: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "model", b"model"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RoleOverride: _TypeAlias = RoleOverride  # noqa: Y015
 
 @_typing.final
 class TaskSpec(_message.Message):
@@ -224,6 +296,12 @@ class TaskSpec(_message.Message):
     TIMEOUT_FIELD_NUMBER: _builtins.int
     RETRY_FIELD_NUMBER: _builtins.int
     KEEP_CHILDREN_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    SKILLS_FIELD_NUMBER: _builtins.int
+    READ_ONLY_FIELD_NUMBER: _builtins.int
+    READS_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Required. Names the task within its run: `[a-z0-9][a-z0-9_-]{0,63}`."""
     title: _builtins.str
@@ -234,8 +312,8 @@ class TaskSpec(_message.Message):
     """The part the worker plays, told to it as it is. Empty: none."""
     adapter: _builtins.str
     """How to talk to the worker: `command` (any program; exit code 0 is success), `jsonl` (the worker
-    protocol on stdin and stdout) or `scaffold` (starts nothing and completes at once). Empty:
-    `command`.
+    protocol on stdin and stdout), `pi` (the pi coding agent) or `scaffold` (starts nothing and
+    completes at once). Empty: the agent's; without an agent `command`.
     """
     prompt: _builtins.str
     """What to do, told to the worker. At most 1 MiB. `command` workers are not told."""
@@ -243,13 +321,19 @@ class TaskSpec(_message.Message):
     """Where the worker starts: absolute, or relative to the workspace. Empty: the workspace."""
     keep_children: _builtins.bool
     """True: processes the worker leaves behind when it ends by itself are not stopped."""
+    agent: _builtins.str
+    """The agent that does it, by the name the catalog has for it. Empty: none."""
+    model: _builtins.str
+    """The model to use, as `provider/model`. Empty: the agent's; without one the program chooses."""
+    read_only: _builtins.bool
+    """True: the worker is told to change nothing. Nothing holds it to that."""
     @_builtins.property
     def depends_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of the tasks that must have completed first."""
 
     @_builtins.property
     def command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Required, but for `scaffold`. The program and its arguments. A program without a slash is
+        """Required, but for `scaffold`, `pi` and tasks of an agent that names its program. The program and its arguments. A program without a slash is
         looked up in the PATH of the request when the run is created; one with a slash is relative to
         the working directory.
         """
@@ -261,7 +345,7 @@ class TaskSpec(_message.Message):
     @_builtins.property
     def env_from(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of variables to hand through from the daemon's environment or its environment file, read
-        anew at each start and never stored. One that is in neither is not set.
+        anew at each start and never stored. Without one of them the task does not start.
         """
 
     @_builtins.property
@@ -271,6 +355,18 @@ class TaskSpec(_message.Message):
     @_builtins.property
     def retry(self) -> Global___RetryPolicy:
         """How failed attempts are tried again. Unset: as the run says; set, it counts as a whole."""
+
+    @_builtins.property
+    def skills(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Skills the agent is given beside its own, by name."""
+
+    @_builtins.property
+    def reads(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of outputs of other tasks that it is given; it waits for those tasks."""
+
+    @_builtins.property
+    def output(self) -> Global___OutputSpec:
+        """What it must hand in. Unset: any result."""
 
     def __init__(
         self,
@@ -289,14 +385,50 @@ class TaskSpec(_message.Message):
         timeout: _duration_pb2.Duration | None = ...,
         retry: Global___RetryPolicy | None = ...,
         keep_children: _builtins.bool = ...,
+        agent: _builtins.str = ...,
+        model: _builtins.str = ...,
+        skills: _abc.Iterable[_builtins.str] | None = ...,
+        read_only: _builtins.bool = ...,
+        reads: _abc.Iterable[_builtins.str] | None = ...,
+        output: Global___OutputSpec | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["retry", b"retry", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "retry", b"retry", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "command", b"command", "cwd", b"cwd", "depends_on", b"depends_on", "env", b"env", "env_from", b"env_from", "id", b"id", "keep_children", b"keep_children", "phase", b"phase", "prompt", b"prompt", "retry", b"retry", "role", b"role", "timeout", b"timeout", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "agent", b"agent", "command", b"command", "cwd", b"cwd", "depends_on", b"depends_on", "env", b"env", "env_from", b"env_from", "id", b"id", "keep_children", b"keep_children", "model", b"model", "output", b"output", "phase", b"phase", "prompt", b"prompt", "read_only", b"read_only", "reads", b"reads", "retry", b"retry", "role", b"role", "skills", b"skills", "timeout", b"timeout", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TaskSpec: _TypeAlias = TaskSpec  # noqa: Y015
+
+@_typing.final
+class OutputSpec(_message.Message):
+    """What a task must hand in."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    SCHEMA_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its result is also kept as an artifact of this name, e.g. `plan.md`. Empty: it is not."""
+    @_builtins.property
+    def schema(self) -> _struct_pb2.Struct:
+        """A JSON Schema (draft 2020-12) that the data it hands in must satisfy; a worker that hands in
+        something else is told what is wrong. Unset: none.
+        """
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        schema: _struct_pb2.Struct | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["schema", b"schema"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "schema", b"schema"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputSpec: _TypeAlias = OutputSpec  # noqa: Y015
 
 @_typing.final
 class WorkspaceSpec(_message.Message):
