@@ -18,7 +18,7 @@ help: ## list these targets
 demo: .venv/runtime ## watch a crew at work: starts, questions, a crash, an end
 	$(BIN)/python -m tests.demo
 
-test: .venv/dev ## run the whole test suite
+test: .venv/dev .venv/agents/ready ## run the whole test suite
 	$(BIN)/python -m pytest --quiet --durations=10
 
 check: .venv/dev ## lint, types, layers, the contract, the architecture
@@ -59,3 +59,12 @@ $(BIN)/hatchling:
 .venv/dev: $(BIN)/hatchling $(PROJECTS)
 	$(PIP) --no-build-isolation --editable clients/python --editable '.[dev]'
 	@touch .venv/runtime $@
+
+# The real programs that the end-to-end tests drive. Without npm or its registry these tests are
+# skipped, which the summary of the tests says; the rest of the suite does not need them.
+.venv/agents/ready: tests/agents/package.json tests/agents/package-lock.json
+	@mkdir -p .venv/agents
+	@cp tests/agents/package.json tests/agents/package-lock.json .venv/agents/
+	@if cd .venv/agents && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error; \
+	then touch ready; \
+	else echo "WARNING: the real agents cannot be installed; their tests will be skipped" >&2; fi

@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 import grpc
 
+from crewd.doctor.finding import Finding, Severity
 from crewd.refusal import Exit, Refusal
 from crewd_client.locate import Location
-from crewd_client.v1 import daemon_service_pb2, server_pb2
+from crewd_client.v1 import daemon_service_pb2, diagnosis_pb2, server_pb2
 from crewd_client.v1.daemon_service_pb2_grpc import DaemonServiceStub
 
 ServerInfo = server_pb2.ServerInfo
@@ -22,6 +23,7 @@ DrainMode = daemon_service_pb2.DrainMode
 
 ANSWER_TIMEOUT = timedelta(seconds=5)
 _OPTIONS = (("grpc.default_authority", "localhost"),)
+_SEVERITY = "FINDING_SEVERITY_"
 _ABSENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
@@ -48,6 +50,16 @@ def server_info(location: Location, timeout: timedelta = ANSWER_TIMEOUT) -> Serv
 def meant_state_dir(location: Location) -> Path:
     """Tell whose daemon it is: where only the socket is named, the daemon itself must say."""
     return Path(server_info(location).state_dir)
+
+
+def diagnose(location: Location, timeout: timedelta = ANSWER_TIMEOUT) -> list[Finding]:
+    """Return what the daemon knows of its health."""
+    with _stub(location) as stub:
+        request = daemon_service_pb2.DiagnoseRequest()
+        answer = stub.Diagnose(
+            request, timeout=timeout.total_seconds(), metadata=_metadata(location)
+        )
+    return [_finding(told) for told in answer.findings]
 
 
 def drain(
@@ -78,6 +90,17 @@ def _stub(location: Location) -> Generator[DaemonServiceStub]:
             yield DaemonServiceStub(channel)
     except grpc.RpcError as error:
         raise _explained(error, location) from error
+
+
+def _finding(told: diagnosis_pb2.Finding) -> Finding:
+    severities = {diagnosis_pb2.FindingSeverity.Value(f"{_SEVERITY}{s.name}"): s for s in Severity}
+    return Finding(
+        id=told.id,
+        severity=severities.get(told.severity, Severity.WARNING),
+        message=told.message,
+        command=told.command,
+        details=dict(told.details),
+    )
 
 
 def _metadata(location: Location) -> tuple[tuple[str, str], ...]:

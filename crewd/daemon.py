@@ -16,6 +16,7 @@ import structlog
 from crewd import __version__, life
 from crewd.config import Config, HostMode
 from crewd.life import End, Ending
+from crewd.paths import config_dir
 from crewd.refusal import Exit, Refusal
 from crewd.rpc.auth import Auth
 from crewd.rpc.encode import encode_event
@@ -26,7 +27,8 @@ from crewd.runtime.feed import Feed
 from crewd.runtime.ids import new_id
 from crewd.runtime.pump import PumpTools
 from crewd.runtime.supervisor import DrainMode, Parts, Supervisor
-from crewd.store import Log, NewerDatabaseError, Reads
+from crewd.runtime.tokens import TaskTokens
+from crewd.store import ArtifactFiles, Log, NewerDatabaseError, Reads
 from crewd.workers.environment import Environment
 from crewd.workers.host_link import HostLink, News
 
@@ -91,13 +93,16 @@ async def assemble(config: Config, who: life.Identity, ending: Ending) -> AsyncG
             on_news=news,
             spawn=config.host is HostMode.AUTO,
         )
+        tokens = TaskTokens(who.task_key)
+        artifacts = ArtifactFiles(config.paths.artifacts)
         parts = Parts(
             log=log,
             reads=reads,
             encode=encode_event,
-            tools=PumpTools(link=link, transcripts=config.paths.transcripts, executor=executor),
-            environment=Environment(os.environ, _env_file()),
+            tools=PumpTools(link, config.paths.transcripts, artifacts, executor),
+            environment=Environment(os.environ, config_dir(os.environ) / "env"),
             own_variables={"CREWD_SOCKET": str(config.socket)},
+            tokens=tokens,
             max_workers=config.max_workers,
         )
         supervisor = Supervisor(parts, tasks)
@@ -106,12 +111,15 @@ async def assemble(config: Config, who: life.Identity, ending: Ending) -> AsyncG
         server = Server(
             Wiring(
                 supervisor=supervisor,
+                host=link,
                 drain=_drain(supervisor, ending),
                 reads=reads,
                 feed=feed,
-                auth=Auth(who.token),
+                auth=Auth(who.token, tokens),
                 identity=_identity(config, who, log),
                 transcripts=config.paths.transcripts,
+                artifacts=artifacts,
+                config_dir=config_dir(os.environ),
                 heartbeat_seconds=config.heartbeat_interval.total_seconds(),
             )
         )
@@ -195,7 +203,3 @@ def _identity(config: Config, who: life.Identity, log: Log) -> Identity:
         socket=config.socket,
         start_time=Clock().now(),
     )
-
-
-def _env_file() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "crewd" / "env"

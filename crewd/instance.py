@@ -152,7 +152,16 @@ def announced(path: Path, daemon: DaemonFile) -> Generator[None]:
 
 def operator_token(path: Path) -> str:
     """Return the token every call must carry; the first daemon of a state directory makes it."""
-    with refusing("cannot read the token", path):
+    return _secret(path, "token")
+
+
+def task_key(path: Path) -> bytes:
+    """Return what the tokens of workers are made with; made like the operator's token."""
+    return _secret(path, "key").encode()
+
+
+def _secret(path: Path, what: str) -> str:
+    with refusing(f"cannot read the {what}", path):
         try:
             found = path.lstat()
         except FileNotFoundError:
@@ -160,13 +169,13 @@ def operator_token(path: Path) -> str:
             found = path.lstat()
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             raise Refusal(
-                f"others can read or change the token {path}",
+                f"others can read or change the {what} {path}",
                 hint=f"remove it, the next start makes a new one: rm {path}",
             )
-        token = path.read_text(encoding="ascii", errors="replace").strip()
-    if not token:
-        raise Refusal(f"the token {path} is empty", hint=f"remove it: rm {path}")
-    return token
+        secret = path.read_text(encoding="ascii", errors="replace").strip()
+    if not secret:
+        raise Refusal(f"the {what} {path} is empty", hint=f"remove it: rm {path}")
+    return secret
 
 
 _UNKNOWN = Holder(pid=0, version="unknown", socket="unknown", state_dir="unknown")

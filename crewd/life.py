@@ -19,7 +19,14 @@ import structlog
 
 from crewd import __version__
 from crewd.config import Config
-from crewd.instance import Holder, announced, lock_socket, lock_state, operator_token
+from crewd.instance import (
+    Holder,
+    announced,
+    lock_socket,
+    lock_state,
+    operator_token,
+    task_key,
+)
 from crewd.refusal import Exit, Refusal
 from crewd_client.locate import DaemonFile
 
@@ -35,6 +42,7 @@ class Identity:
 
     instance_id: str
     token: str
+    task_key: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +112,11 @@ def live(config: Config, assemble: Assemble) -> Exit:
     )
     # Held to the end: a lock that nothing refers to is released.
     locks = [lock_state(config.paths.lock, me), lock_socket(config.socket, me)]
-    identity = Identity(instance_id=secrets.token_hex(8), token=operator_token(config.paths.token))
+    identity = Identity(
+        instance_id=secrets.token_hex(8),
+        token=operator_token(config.paths.token),
+        task_key=task_key(config.paths.task_key),
+    )
     try:
         return asyncio.run(_live(config, identity, assemble))
     except Refusal:

@@ -11,6 +11,8 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from crewd.config import LogFormat, LogLevel
+from crewd.core.redact import redact
+from crewd.core.redact_lines import MASK
 
 _LEVELS = {
     LogLevel.DEBUG: logging.DEBUG,
@@ -28,8 +30,8 @@ def set_up(level: LogLevel, form: LogFormat, stream: TextIO) -> None:
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-        _hide_secrets,
         structlog.processors.format_exc_info,
+        _hide_secrets,
         _console(colours=stream.isatty()) if at_terminal else _json_line,
     ]
     structlog.configure(
@@ -59,14 +61,17 @@ class _Forward(logging.Handler):
 
 
 def _hide_secrets(_: WrappedLogger, __: str, fields: EventDict) -> EventDict:
-    for name in _SECRET_FIELDS & fields.keys():
-        fields[name] = "[hidden]"
+    for name, value in fields.items():
+        if name in _SECRET_FIELDS:
+            fields[name] = MASK
+        elif isinstance(value, str):
+            fields[name] = redact(value)
     return fields
 
 
 def _json_line(_: WrappedLogger, __: str, fields: EventDict) -> str:
     first = {name: fields.pop(name) for name in ("time", "level", "event")}
-    return json.dumps({**first, **fields}, default=str, ensure_ascii=False)
+    return redact(json.dumps({**first, **fields}, default=str, ensure_ascii=False))
 
 
 def _console(*, colours: bool) -> Processor:

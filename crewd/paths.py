@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +44,17 @@ class StatePaths:
         return self.root / TOKEN_FILE
 
     @property
+    def task_key(self) -> Path:
+        """What the tokens of workers are made with."""
+        return self.root / "task.key"
+
+    @property
     def transcripts(self) -> Path:
         return self.root / "transcripts"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.root / "artifacts"
 
     @property
     def log(self) -> Path:
@@ -58,6 +68,7 @@ class StatePaths:
         self._check()
         with refusing("cannot write to the state directory", self.root):
             self.transcripts.mkdir(mode=0o700, exist_ok=True)
+            self.artifacts.mkdir(mode=0o700, exist_ok=True)
 
     def _check(self) -> None:
         problem = private_dir_problem(self.root)
@@ -79,6 +90,13 @@ class StatePaths:
                 hint="name a directory of its own with --state-dir",
             )
         self.root.chmod(0o700)
+
+
+def config_dir(env: Mapping[str, str]) -> Path:
+    """Return where the user's own files for crewd are: `env`, `trusted`, agents and the like."""
+    home = Path(env.get("HOME") or "~").expanduser()
+    base = env.get("XDG_CONFIG_HOME", "")
+    return (Path(base) if base.startswith("/") else home / ".config") / "crewd"
 
 
 def write_private(path: Path, text: str) -> None:

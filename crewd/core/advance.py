@@ -10,19 +10,14 @@ from typing import Final
 from crewd.core.attempts import finish
 from crewd.core.effects import Continue
 from crewd.core.events import RunBlocked, RunFinished, TaskFinished, TaskRequeued
+from crewd.core.keeping import keep_results
 from crewd.core.marks import RequeueEnded, RunStopping
-from crewd.core.model import (
-    Failure,
-    Result,
-    RunStatus,
-    Survivor,
-    Task,
-    TaskStatus,
-)
+from crewd.core.model import Failure, Result, Survivor, Task
 from crewd.core.state import DEPENDENCY, RunState
 from crewd.core.states import RUN_TERMINAL, TASK_DEAD
 from crewd.core.stopping import stop_task
 from crewd.core.turn import Turn
+from crewd.core.words import RunStatus, TaskStatus
 
 SLICE: Final = 500
 """Tasks that one decision changes when a change is wide; the next stimulus takes the next."""
@@ -34,6 +29,7 @@ def advance(turn: Turn) -> None:
     state = turn.state
     if not state.run.last_run_sequence or state.run.status in RUN_TERMINAL:
         return
+    keep_results(turn)
     if _requeue(turn) and _sweep(turn) and _doom(turn):
         _conclude(turn)
     else:
@@ -108,7 +104,7 @@ def _conclude(turn: Turn) -> None:
     """End or block the run when nothing is in flight, due or asked."""
     state = turn.state
     run = state.run
-    if state.live or run.open_ask_count or state.delayed or state.ready:
+    if _is_busy(state):
         return
     counts = run.task_counts
     queued = counts.get(TaskStatus.QUEUED, 0)
@@ -131,6 +127,13 @@ def _conclude(turn: Turn) -> None:
         _finish(turn, RunStatus.FAILED, "nothing_completed", message, error)
     else:
         _finish(turn, RunStatus.COMPLETED, "", "")
+
+
+def _is_busy(state: RunState) -> bool:
+    run = state.run
+    if state.live or run.open_ask_count or state.delayed or state.ready:
+        return True
+    return not state.keeping.is_over and run.status is not RunStatus.CANCELLING
 
 
 def _fail(turn: Turn) -> None:

@@ -12,13 +12,10 @@ from typing import Any
 from crewd.core import apply_attempts as a
 from crewd.core import events as e
 from crewd.core import marks as m
-from crewd.core.model import (
-    RunStatus,
-    TaskStatus,
-)
 from crewd.core.moves import move_run, move_task, touch
 from crewd.core.state import RunState
 from crewd.core.units import Instant, later
+from crewd.core.words import RunStatus, TaskStatus
 
 
 def apply(state: RunState, fact: e.Event | m.Mark, now: Instant) -> None:
@@ -184,6 +181,8 @@ def _task_finished(state: RunState, event: e.TaskFinished, now: Instant) -> None
     if event.result is not None:
         task.result = event.result
     move_task(state, task, event.status, now)
+    if task.has_unkept_result:
+        state.keeping.unasked.append(task.id)
 
 
 def _task_progressed(state: RunState, event: e.TaskProgressed, now: Instant) -> None:
@@ -253,8 +252,12 @@ _HANDLERS: Mapping[type, Callable[[RunState, Any, Instant], None]] = {
     m.AttemptIntroduced: a.attempt_introduced,
     e.AttemptStopping: a.attempt_stopping,
     m.ResultRecorded: a.result_recorded,
+    m.Dismissed: a.dismissed,
+    m.Nudged: a.nudged,
+    m.ResultRejected: a.result_rejected,
     e.AttemptEnded: a.attempt_ended,
     m.OutputRead: a.output_read,
+    m.StallMoved: a.stall_moved,
     m.OutboxQueued: a.outbox_queued,
     m.OutboxTaken: a.outbox_taken,
     m.ClockPaused: a.clock_paused,
@@ -264,4 +267,5 @@ _HANDLERS: Mapping[type, Callable[[RunState, Any, Instant], None]] = {
     e.AskSettled: a.ask_settled,
     e.AskDelivered: a.ask_delivered,
     e.SteerUpdated: _task_active,
+    e.ArtifactRecorded: a.artifact_recorded,
 }

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 from crewd.core import events as e
 from crewd.core import marks as m
-from crewd.core.model import (
-    AskStatus,
-    Attempt,
-    AttemptStatus,
-    Capabilities,
-    Delivery,
-    Outcome,
-    TaskStatus,
-)
+from crewd.core.model import Attempt, Capabilities
 from crewd.core.moves import move_task, touch, wait, waits
 from crewd.core.spec import Adapter
 from crewd.core.state import RunState
 from crewd.core.units import Instant
+from crewd.core.words import (
+    ArtifactKind,
+    AskStatus,
+    AttemptStatus,
+    Delivery,
+    Outcome,
+    TaskStatus,
+)
 
 
 def attempt_starting(state: RunState, event: e.AttemptStarting, now: Instant) -> None:
@@ -39,7 +39,7 @@ def attempt_starting(state: RunState, event: e.AttemptStarting, now: Instant) ->
     state.arm(event.deadline, "attempt", task.id)
     state.changed.added_attempts[task.id, event.attempt] = attempt
     task.attempt = event.attempt
-    task.capabilities = Capabilities(can_ask=task.spec.adapter is Adapter.JSONL)
+    task.capabilities = Capabilities(can_ask=task.spec.adapter is not Adapter.SCAFFOLD)
     task.start_time = task.start_time or now
     task.progress = None
     task.status_reason = ""
@@ -54,6 +54,9 @@ def attempt_started(state: RunState, event: e.AttemptStarted, now: Instant) -> N
     attempt.pid = event.pid
     attempt.host = event.host
     attempt.start_time = now
+    if event.speak_until is not None:
+        attempt.stall_at = event.speak_until
+        state.arm(event.speak_until, "attempt", event.task_id)
 
 
 def attempt_introduced(state: RunState, mark: m.AttemptIntroduced, now: Instant) -> None:
@@ -72,7 +75,7 @@ def attempt_stopping(state: RunState, event: e.AttemptStopping, now: Instant) ->
     attempt.status = AttemptStatus.STOPPING
     if event.cancels or not attempt.stop_cause:
         attempt.stop_cause = event.cause
-    attempt.deadline = attempt.linger_until = None
+    attempt.deadline = attempt.linger_until = attempt.stall_at = None
     if event.force_until is not None:
         attempt.force_until = event.force_until
         state.arm(event.force_until, "attempt", event.task_id)
@@ -84,10 +87,43 @@ def attempt_stopping(state: RunState, event: e.AttemptStopping, now: Instant) ->
 def result_recorded(state: RunState, mark: m.ResultRecorded, _now: Instant) -> None:
     attempt = _attempt(state, mark.task_id, mark.attempt)
     attempt.result = mark.result
-    attempt.deadline = attempt.time_left = None
+    attempt.handed_in = mark.handed_in
+
+
+def dismissed(state: RunState, mark: m.Dismissed, _now: Instant) -> None:
+    attempt = _attempt(state, mark.task_id, mark.attempt)
+    attempt.deadline = attempt.time_left = attempt.stall_at = None
     if attempt.status is not AttemptStatus.STOPPING:
         attempt.linger_until = mark.linger_until
         state.arm(mark.linger_until, "attempt", mark.task_id)
+
+
+def nudged(state: RunState, mark: m.Nudged, _now: Instant) -> None:
+    _attempt(state, mark.task_id, mark.attempt).nudges += 1
+
+
+def result_rejected(state: RunState, mark: m.ResultRejected, _now: Instant) -> None:
+    _attempt(state, mark.task_id, mark.attempt).rejections += 1
+
+
+def artifact_recorded(state: RunState, event: e.ArtifactRecorded, now: Instant) -> None:
+    artifact = replace(event.artifact)
+    state.changed.artifacts.append(artifact)
+    attempt = state.attempts.get(artifact.task_id)
+    if attempt is None or attempt.number != artifact.attempt:
+        return
+    if artifact.kind is ArtifactKind.PROMPT:
+        attempt.prompt_artifact_id = artifact.id
+    elif artifact.kind is ArtifactKind.TRANSCRIPT:
+        attempt.transcript_artifact_id = artifact.id
+    state.changed.attempt(attempt)
+    task = state.tasks[artifact.task_id]
+    named = artifact.kind is ArtifactKind.RESULT and artifact.name == task.spec.output.name
+    if named and task.result is not None and task.has_unkept_result:
+        whole = "" if artifact.truncated else artifact.sha256
+        task.result = replace(task.result, artifact_id=artifact.id, sha256=whole)
+        state.keeping.asked.discard(task.id)
+    touch(state, task, now)
 
 
 def attempt_ended(state: RunState, event: e.AttemptEnded, now: Instant) -> None:
@@ -102,7 +138,7 @@ def attempt_ended(state: RunState, event: e.AttemptEnded, now: Instant) -> None:
     attempt.survivors = event.survivors
     attempt.result = event.result
     attempt.end_time = now
-    attempt.deadline = attempt.linger_until = attempt.force_until = None
+    attempt.deadline = attempt.linger_until = attempt.force_until = attempt.stall_at = None
     state.live.discard(event.task_id)
     state.waiting.discard(event.task_id)
     left = state.outbox.pop(event.task_id, None)
@@ -123,6 +159,12 @@ def output_read(state: RunState, mark: m.OutputRead, now: Instant) -> None:
     attempt.stderr_bytes = mark.stderr_bytes
     attempt.adapter_state = mark.adapter_state
     touch(state, state.tasks[mark.task_id], now)
+
+
+def stall_moved(state: RunState, mark: m.StallMoved, _now: Instant) -> None:
+    attempt = _attempt(state, mark.task_id, mark.attempt)
+    attempt.stall_at = mark.stall_at
+    state.arm(mark.stall_at, "attempt", mark.task_id)
 
 
 def outbox_queued(state: RunState, mark: m.OutboxQueued, _now: Instant) -> None:
@@ -167,6 +209,7 @@ def ask_attached(state: RunState, event: e.AskAttached, now: Instant) -> None:
     ask = state.asks[event.ask_id]
     ask.attempt = event.attempt
     ask.worker_ref = event.worker_ref
+    ask.channel = event.channel
     ask.delivery = Delivery.NONE if ask.status is AskStatus.OPEN else Delivery.QUEUED
     state.changed.asks[ask.id] = ask
     if ask.status is AskStatus.OPEN:
@@ -177,6 +220,8 @@ def ask_settled(state: RunState, event: e.AskSettled, now: Instant) -> None:
     ask = state.asks[event.ask_id]
     ask.status = event.outcome
     ask.answer = event.answer
+    ask.answer_masked = event.answer_masked
+    ask.raw_text = event.raw_text
     ask.answered_by = event.by
     ask.settle_time = now
     ask.expire_time = None
@@ -194,6 +239,8 @@ def ask_settled(state: RunState, event: e.AskSettled, now: Instant) -> None:
 def ask_delivered(state: RunState, event: e.AskDelivered, _now: Instant) -> None:
     ask = state.asks[event.ask_id]
     ask.delivery = event.delivery
+    if event.delivery is Delivery.UNDELIVERABLE:
+        ask.raw_text = ""
     state.changed.asks[ask.id] = ask
 
 

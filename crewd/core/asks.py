@@ -11,26 +11,25 @@ from typing import Final
 
 from crewd.core.dispatch import listens, say
 from crewd.core.errors import CrewdError, Reason
-from crewd.core.events import AskAttached, AskOpened, AskSettled, WarningRaised
+from crewd.core.events import AskAttached, AskDelivered, AskOpened, AskSettled, WarningRaised
 from crewd.core.marks import ClockPaused, ClockResumed
 from crewd.core.messages import answer_message
-from crewd.core.model import (
-    Actor,
-    ActorKind,
-    Answer,
-    Ask,
-    AskStatus,
-    Attempt,
-    Delivery,
-    OutboxKind,
-    Task,
-    TaskStatus,
-)
+from crewd.core.model import Actor, Answer, Ask, Attempt, Task
+from crewd.core.redact import redact
 from crewd.core.reports import Asked, AskWithdrawn
 from crewd.core.spec import OnTimeout
-from crewd.core.stimuli import AnswerAsk
+from crewd.core.state import RunState
+from crewd.core.stimuli import AnswerAsk, AskTaken
 from crewd.core.turn import Turn
 from crewd.core.units import Instant, Span, later
+from crewd.core.words import (
+    ActorKind,
+    AskChannel,
+    AskStatus,
+    Delivery,
+    OutboxKind,
+    TaskStatus,
+)
 
 TITLE_CHARACTERS: Final = 80
 SETTLED_BY_PERSON: Final = frozenset({AskStatus.ANSWERED, AskStatus.DECLINED})
@@ -38,7 +37,7 @@ SETTLED_BY_PERSON: Final = frozenset({AskStatus.ANSWERED, AskStatus.DECLINED})
 
 def asked(turn: Turn, attempt: Attempt, report: Asked) -> None:
     """Open a new question, or attach one that its task has asked before."""
-    known = _same_question(turn, attempt, report)
+    known = same_question(turn.state, attempt, report)
     if known is None:
         _open(turn, attempt, report)
     elif known.attempt == attempt.number:
@@ -50,9 +49,10 @@ def asked(turn: Turn, attempt: Attempt, report: Asked) -> None:
                 task_id=attempt.task_id,
                 attempt=attempt.number,
                 worker_ref=report.ref,
+                channel=report.channel,
             )
         )
-        if known.status is not AskStatus.OPEN:
+        if known.status is not AskStatus.OPEN and report.channel is AskChannel.STDIN:
             say(turn, attempt, OutboxKind.ANSWER, answer_message(known), known.id)
     _stop_clock(turn, attempt)
 
@@ -124,36 +124,74 @@ def settle_ask(
     """Record the outcome, and hand it to the worker if the one that asked is still there."""
     attempt = turn.state.live_attempt(ask.task_id, ask.attempt)
     tell_worker = attempt is not None and listens(attempt)
+    shown = None if given is None else _redacted(given)
+    masked = shown != given
+    keep_raw = masked and tell_worker and ask.channel is AskChannel.CALL
     turn.tell(
         AskSettled(
             ask_id=ask.id,
             task_id=ask.task_id,
             attempt=ask.attempt,
             outcome=outcome,
-            answer=given,
+            answer=shown,
+            answer_masked=masked,
+            raw_text=given.text if given is not None and keep_raw else "",
             by=by,
             delivery=Delivery.QUEUED if tell_worker else Delivery.NONE,
         ),
         actor=by,
     )
     if attempt is not None and tell_worker:
-        say(turn, attempt, OutboxKind.ANSWER, answer_message(ask), ask.id)
+        if ask.channel is AskChannel.STDIN:
+            say(turn, attempt, OutboxKind.ANSWER, answer_message(ask, given), ask.id)
         _start_clock(turn, attempt)
 
 
-def _same_question(turn: Turn, attempt: Attempt, report: Asked) -> Ask | None:
-    asks = [turn.state.asks[i] for i in turn.state.task_asks.get(attempt.task_id, ())]
+def taken(turn: Turn, stimulus: AskTaken) -> None:
+    """Note that the worker has the outcome it waited for by call."""
+    ask = turn.state.asks.get(stimulus.ask_id)
+    if ask is not None and ask.delivery is Delivery.QUEUED:
+        turn.tell(
+            AskDelivered(
+                ask_id=ask.id,
+                task_id=ask.task_id,
+                attempt=ask.attempt,
+                delivery=Delivery.DELIVERED,
+            )
+        )
+
+
+def _redacted(given: Answer) -> Answer:
+    return replace(given, text=redact(given.text), note=redact(given.note))
+
+
+def same_question(state: RunState, attempt: Attempt, report: Asked) -> Ask | None:
+    """Return the ask that this question is one with."""
+    asks = [state.asks[i] for i in state.task_asks.get(attempt.task_id, ())]
     mine = [a for a in asks if a.attempt == attempt.number and a.worker_ref == report.ref]
     if mine:
         return mine[-1]
+    if report.channel is AskChannel.CALL:
+        # The caller was ended while it waited, and asks again.
+        mine = [a for a in asks if a.attempt == attempt.number and _is_awaited(a)]
+        mine = [a for a in mine if _same_words(a, report)]
+        if mine:
+            return mine[-1]
     earlier = [
         a
         for a in asks
         if a.attempt < attempt.number
         and (a.status is AskStatus.OPEN or a.status in SETTLED_BY_PERSON)
+        and not a.answer_masked
         and (a.worker_ref == report.ref or _same_words(a, report))
     ]
     return earlier[-1] if earlier else None
+
+
+def _is_awaited(ask: Ask) -> bool:
+    """Say whether a caller still has to come for its outcome."""
+    untaken = ask.status is AskStatus.OPEN or ask.delivery is Delivery.QUEUED
+    return ask.channel is AskChannel.CALL and untaken
 
 
 def _same_words(ask: Ask, report: Asked) -> bool:
@@ -184,6 +222,7 @@ def _open(turn: Turn, attempt: Attempt, report: Asked) -> None:
                 task_id=task.id,
                 attempt=attempt.number,
                 worker_ref=report.ref,
+                channel=report.channel,
                 kind=report.kind,
                 title=_title(report.question),
                 question=report.question,
@@ -195,8 +234,8 @@ def _open(turn: Turn, attempt: Attempt, report: Asked) -> None:
                 default_option_id=default,
                 on_timeout=on_timeout,
                 expire_time=_expiry(turn.now, timeout, on_timeout),
-                run_title=state.run.title,
-                task_title=task.spec.title or task.id,
+                run_title=redact(state.run.title),
+                task_title=redact(task.spec.title) or task.id,
                 workspace_cwd=state.run.spec.cwd,
                 create_time=turn.now,
             )

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from crewd.core.asks import close_asks
+from crewd.core.derive import derived_id
 from crewd.core.dispatch import accepted
 from crewd.core.effects import ForgetWorker
 from crewd.core.events import (
     CANCELLING_CAUSES,
+    ArtifactRecorded,
     AskDelivered,
     AttemptEnded,
     AttemptStarted,
@@ -22,24 +24,23 @@ from crewd.core.events import (
     TaskRetryScheduled,
 )
 from crewd.core.marks import RunStopping
-from crewd.core.model import (
-    AskStatus,
-    Attempt,
-    Cause,
-    Delivery,
-    Failure,
-    OutboxKind,
-    Outcome,
-    Survivor,
-    Task,
-    TaskStatus,
-)
+from crewd.core.model import Artifact, Attempt, Failure, Survivor, Task
 from crewd.core.reports import Verdict
 from crewd.core.retry import jitter_fraction, may_retry, retry_delay
-from crewd.core.spec import FailureMode
+from crewd.core.spec import Adapter, FailureMode
 from crewd.core.stimuli import OutboxAccepted, Refusal, WorkerExited, WorkerRefused, WorkerStarted
 from crewd.core.turn import Turn
-from crewd.core.units import SECOND, later
+from crewd.core.units import SECOND, later, seconds
+from crewd.core.words import (
+    ArtifactKind,
+    AskChannel,
+    AskStatus,
+    Cause,
+    Delivery,
+    OutboxKind,
+    Outcome,
+    TaskStatus,
+)
 
 REFUSAL_CAUSES: Final[Mapping[Refusal, Cause]] = {
     Refusal.CWD_MISSING: Cause.WORKSPACE_MISSING,
@@ -49,6 +50,9 @@ REFUSAL_CAUSES: Final[Mapping[Refusal, Cause]] = {
     Refusal.TRANSIENT: Cause.SPAWN,
     Refusal.SPAWN: Cause.SPAWN,
 }
+TRANSCRIBED: Final = frozenset({Adapter.PI})
+FIRST_WORD: Final = seconds(60)
+"""From the start of an agent's process to the first line of its protocol."""
 PASSING: Final = frozenset({Refusal.TRANSIENT, Refusal.SPAWN})
 SHORT_OF_RESOURCES: Final = 4
 """A machine short of processes or memory is given as long as after this many failures."""
@@ -58,6 +62,8 @@ STOPPED: Final[Mapping[str, tuple[Outcome, Cause, str]]] = {
     "limit": (Outcome.CANCELLED, Cause.CANCELLED, "stopped because the run reached a limit"),
     "incident": (Outcome.CANCELLED, Cause.CANCELLED, "stopped by an internal error"),
     "timeout": (Outcome.TIMED_OUT, Cause.TIMEOUT, "stopped after its timeout"),
+    "stalled": (Outcome.TIMED_OUT, Cause.STALLED, "stopped since it had fallen silent"),
+    "turns": (Outcome.FAILED, Cause.TIMEOUT, "stopped after more turns than its agent may take"),
     "ask_timeout": (Outcome.FAILED, Cause.TIMEOUT, "nobody answered its question in time"),
 }
 
@@ -65,12 +71,14 @@ STOPPED: Final[Mapping[str, tuple[Outcome, Cause, str]]] = {
 def started(turn: Turn, stimulus: WorkerStarted) -> None:
     attempt = turn.state.live_attempt(stimulus.task_id, stimulus.attempt)
     if attempt is not None and not attempt.pid:
+        speaks = attempt.adapter == Adapter.PI
         turn.tell(
             AttemptStarted(
                 task_id=attempt.task_id,
                 attempt=attempt.number,
                 pid=stimulus.pid,
                 host=turn.state.host,
+                speak_until=later(turn.now, FIRST_WORD) if speaks else None,
             )
         )
 
@@ -104,10 +112,10 @@ def exited(turn: Turn, stimulus: WorkerExited) -> None:
         started(turn, start)
     taken = OutboxAccepted(task_id=attempt.task_id, attempt=attempt.number, seq=stimulus.stdin_seq)
     accepted(turn, taken)
-    verdict, spends = stimulus.verdict, True
+    verdict, spends = _own_word(attempt, stimulus.verdict), True
     if attempt.stop_cause in STOPPED and (stimulus.stopped or stimulus.never_started):
         verdict = _stopped(attempt)
-    elif stimulus.stopped and not attempt.stop_cause and attempt.result is None:
+    elif stimulus.stopped and not attempt.stop_cause and attempt.handed_in is None:
         # Not even exit code 0 is evidence of a worker that somebody else had ended. Whoever
         # ended the host on purpose did not mean the task to fail.
         verdict, spends = _lost("it was stopped together with its host"), False
@@ -121,7 +129,8 @@ def lose(turn: Turn, attempt: Attempt, *, proof: str = "host_lost") -> None:
     if attempt.stop_cause in STOPPED:
         verdict = _stopped(attempt)
     else:
-        verdict = _lost("the process that ran it was lost before it ended")
+        lost = _lost("the process that ran it was lost before it ended")
+        verdict = _own_word(attempt, lost)
     settle(turn, _ended(attempt, verdict, proof=proof))
 
 
@@ -136,6 +145,7 @@ def settle(turn: Turn, end: AttemptEnded, *, spends: bool = True) -> None:
     _drop_undelivered(turn, end)
     task = turn.state.tasks[end.task_id]
     cancelled = task.status is TaskStatus.CANCELLING
+    _keep_transcript(turn, end)
     turn.tell(end)
     turn.do(ForgetWorker(task_id=end.task_id, attempt=end.attempt))
     if end.outcome is Outcome.COMPLETED:
@@ -157,6 +167,28 @@ def settle(turn: Turn, end: AttemptEnded, *, spends: bool = True) -> None:
         _retry(turn, task, end, spends=spends)
     else:
         _fail(turn, task, end)
+
+
+def _keep_transcript(turn: Turn, end: AttemptEnded) -> None:
+    """List what an agent said among what its run keeps; its bytes stay where they are."""
+    attempt = turn.state.attempts[end.task_id]
+    if attempt.adapter not in TRANSCRIBED or not end.stdout_bytes:
+        return
+    turn.tell(
+        ArtifactRecorded(
+            Artifact(
+                id=derived_id("art", attempt.key, "transcript"),
+                run_id=attempt.run_id,
+                task_id=attempt.task_id,
+                attempt=attempt.number,
+                name="transcript.jsonl",
+                kind=ArtifactKind.TRANSCRIPT,
+                media_type="application/jsonl",
+                size_bytes=end.stdout_bytes,
+                create_time=turn.now,
+            )
+        )
+    )
 
 
 def finish(turn: Turn, event: TaskFinished) -> None:
@@ -250,6 +282,33 @@ def _drop_undelivered(turn: Turn, end: AttemptEnded) -> None:
                     delivery=Delivery.UNDELIVERABLE,
                 )
             )
+    for ask_id in turn.state.task_asks.get(end.task_id, ()):
+        ask = turn.state.asks[ask_id]
+        if ask.channel is AskChannel.CALL and ask.delivery is Delivery.QUEUED:
+            turn.tell(
+                AskDelivered(
+                    ask_id=ask.id,
+                    task_id=ask.task_id,
+                    attempt=ask.attempt,
+                    delivery=Delivery.UNDELIVERABLE,
+                )
+            )
+
+
+def _own_word(attempt: Attempt, verdict: Verdict) -> Verdict:
+    """Let what the worker handed in stand for its end; a plain command must end well too."""
+    given = attempt.handed_in
+    if given is None:
+        return verdict
+    if attempt.adapter == Adapter.COMMAND and verdict.outcome is not Outcome.COMPLETED:
+        return verdict
+    return Verdict(
+        outcome=given.outcome,
+        cause=given.cause,
+        message=given.message,
+        retryable=given.retryable,
+        result=attempt.result,
+    )
 
 
 def _stopped(attempt: Attempt) -> Verdict:

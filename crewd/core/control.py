@@ -7,12 +7,14 @@ from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import RunCancelRequested, RunDeleted, SteerUpdated
 from crewd.core.marks import RunStopping
 from crewd.core.messages import steer_message
-from crewd.core.model import OutboxKind, RunStatus, Task
+from crewd.core.model import Task
+from crewd.core.redact import redact
 from crewd.core.state import RunState
 from crewd.core.states import RUN_TERMINAL, TASK_TERMINAL
 from crewd.core.stimuli import Break, Cancel, CancelTasks, Delete, Steer
 from crewd.core.stopping import stop_task
 from crewd.core.turn import Turn
+from crewd.core.words import OutboxKind, RunStatus
 
 
 def cancel(turn: Turn, stimulus: Cancel) -> None:
@@ -21,7 +23,7 @@ def cancel(turn: Turn, stimulus: Cancel) -> None:
     if run.status in RUN_TERMINAL:
         return
     if run.status is not RunStatus.CANCELLING or (stimulus.force and not run.cancel_force):
-        turn.tell(RunCancelRequested(reason=stimulus.reason, force=stimulus.force))
+        turn.tell(RunCancelRequested(reason=redact(stimulus.reason), force=stimulus.force))
 
 
 def cancel_tasks(turn: Turn, stimulus: CancelTasks) -> None:
@@ -31,7 +33,7 @@ def cancel_tasks(turn: Turn, stimulus: CancelTasks) -> None:
         if task.status in TASK_TERMINAL:
             raise status_conflict(task, "it has ended")
     for task in tasks:
-        stop_task(turn, task, "cancelled", stimulus.reason)
+        stop_task(turn, task, "cancelled", redact(stimulus.reason))
 
 
 def steer(turn: Turn, stimulus: Steer) -> None:
@@ -49,7 +51,7 @@ def steer(turn: Turn, stimulus: Steer) -> None:
             attempt=attempt.number,
             steer_id=stimulus.steer_id,
             status="queued",
-            text=stimulus.text,
+            text=redact(stimulus.text),
         )
     )
     body = steer_message(stimulus.steer_id, stimulus.text)

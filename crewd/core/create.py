@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from crewd.core.events import RunCreated, TasksAdded
+from crewd.core.events import RunCreated, TasksAdded, WarningRaised
 from crewd.core.model import Run, Task
 from crewd.core.stimuli import Create
 from crewd.core.turn import Turn
@@ -40,3 +40,5 @@ def create(turn: Turn, stimulus: Create) -> None:
     ]
     for start in range(0, len(tasks), TASKS_PER_EVENT):
         turn.tell(TasksAdded(tuple(tasks[start : start + TASKS_PER_EVENT])))
+    for message in stimulus.warnings:
+        turn.tell(WarningRaised(code="catalog_problem", message=message))

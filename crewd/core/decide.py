@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from crewd.core import asks, attempts, control, dispatch, heard, reopen
+from crewd.core import asks, attempts, control, dispatch, heard, keeping, reopen
 from crewd.core import stimuli as s
 from crewd.core.advance import advance
 from crewd.core.create import create
 from crewd.core.due import due
 from crewd.core.effects import Decision
-from crewd.core.model import DAEMON, Actor, ActorKind
+from crewd.core.model import DAEMON, Actor
 from crewd.core.reconcile import host_gone, host_ready
 from crewd.core.state import RunState
 from crewd.core.turn import Turn
 from crewd.core.units import Instant
+from crewd.core.words import ActorKind
 
 
 def decide(state: RunState, stimulus: s.Stimulus, now: Instant) -> Decision:
@@ -60,6 +61,10 @@ _DECIDERS: Mapping[type, Callable[[Turn, Any], None]] = {
     s.WorkerRefused: attempts.refused,
     s.WorkerReported: heard.reported,
     s.WorkerExited: attempts.exited,
+    s.WorkerCalled: heard.called,
+    s.TextKept: keeping.kept,
+    s.TextWaits: keeping.waits,
+    s.AskTaken: asks.taken,
     s.OutboxAccepted: dispatch.accepted,
     s.OutboxRoom: dispatch.room,
     s.HostReady: host_ready,

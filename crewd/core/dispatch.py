@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from crewd.core.effects import StartWorker, WriteWorker
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from crewd.core.effects import KeepInOrder, KeepText, StartWorker, WriteWorker
 from crewd.core.events import (
     AskDelivered,
     AttemptEnded,
@@ -13,24 +16,30 @@ from crewd.core.events import (
     TaskFinished,
 )
 from crewd.core.marks import OutboxQueued, OutboxTaken
-from crewd.core.messages import scaffold_text, task_message
-from crewd.core.model import (
-    Attempt,
-    AttemptStatus,
-    Delivery,
-    Outbox,
-    OutboxKind,
-    Outcome,
-    Result,
-    Task,
-    TaskStatus,
-)
+from crewd.core.messages import prompt_message, prompt_text, scaffold_text, task_message
+from crewd.core.model import Attempt, Outbox, Result, Task
+from crewd.core.prompt import Prompt, Spill, task_prompt
+from crewd.core.redact import redact
 from crewd.core.spec import Adapter
 from crewd.core.stimuli import Capacity, OutboxAccepted, OutboxRoom
 from crewd.core.turn import Turn
 from crewd.core.units import later
+from crewd.core.words import (
+    ArtifactKind,
+    AttemptStatus,
+    Delivery,
+    OutboxKind,
+    Outcome,
+    TaskStatus,
+)
 
-WANTS_STDIN = frozenset({Adapter.JSONL})
+WANTS_STDIN: Final = frozenset({Adapter.JSONL, Adapter.PI})
+MEDIA_TYPES: Final[Mapping[str, str]] = {
+    "md": "text/markdown; charset=utf-8",
+    "txt": "text/plain; charset=utf-8",
+    "json": "application/json",
+}
+"""By the ending of a text's name."""
 
 
 def capacity(turn: Turn, stimulus: Capacity) -> None:
@@ -59,17 +68,80 @@ def start(turn: Turn, task: Task) -> None:
             adapter=spec.adapter,
             epoch=state.epoch,
             argv=spec.command,
+            model=spec.model,
             deadline=deadline,
         )
     )
     if spec.adapter is Adapter.SCAFFOLD:
         _pretend(turn, task)
         return
+    if spec.adapter is Adapter.PI:
+        _prepare(turn, task, previous)
+        return
     turn.do(start_effect(turn, task, number))
     if spec.adapter in WANTS_STDIN:
-        needed = [state.tasks[d] for d in spec.depends_on]
-        body = task_message(state.run, task, number, needed, previous, deadline)
+        body = task_message(state.run, task, number, _needed(turn, task), previous, deadline)
         say(turn, state.attempts[task.id], OutboxKind.TASK, body)
+
+
+def _prepare(turn: Turn, task: Task, previous: Attempt | None) -> None:
+    """Queue an agent's prompt, and have it kept with all it points to before the agent starts."""
+    prompt = _prompt(turn, task, previous)
+    body = prompt_message(prompt.text)
+    _queue(turn, turn.state.attempts[task.id], OutboxKind.TASK, body)
+    turn.do(_preparation(task, prompt.text, prompt.spills))
+
+
+def begin(turn: Turn, attempt: Attempt) -> None:
+    """Have the host start what it never heard of: once an agent's prompt is kept, not before."""
+    task = turn.state.tasks[attempt.task_id]
+    if is_preparing(attempt):
+        rows = turn.state.outbox[task.id].values()
+        text = next(prompt_text(row.body) for row in rows if row.kind is OutboxKind.TASK)
+        turn.do(_preparation(task, text, _prompt(turn, task, None).spills))
+        return
+    turn.do(start_effect(turn, task, attempt.number))
+    resend(turn, attempt.task_id, attempt.number, after=0)
+
+
+def is_preparing(attempt: Attempt) -> bool:
+    """Say whether the host was not told of it yet: its prompt is not kept."""
+    return attempt.adapter == Adapter.PI and not (attempt.prompt_artifact_id or attempt.pid)
+
+
+def _prompt(turn: Turn, task: Task, previous: Attempt | None) -> Prompt:
+    state = turn.state
+    return task_prompt(
+        state.run,
+        task,
+        task.attempt,
+        dependencies=_needed(turn, task),
+        artifacts=state.artifacts,
+        previous=previous,
+    )
+
+
+def _preparation(task: Task, prompt: str, spills: Sequence[Spill]) -> KeepInOrder:
+    """Return what is to be kept; the prompt last, so that where it is all the rest is."""
+    texts = [(spill.name, ArtifactKind.FILE, spill.text) for spill in spills]
+    texts.append(("prompt.md", ArtifactKind.PROMPT, prompt))
+    return KeepInOrder(
+        tuple(
+            KeepText(
+                task_id=task.id,
+                attempt=task.attempt,
+                name=name,
+                kind=kind,
+                media_type=MEDIA_TYPES[name.rpartition(".")[2]],
+                text=text,
+            )
+            for name, kind, text in texts
+        )
+    )
+
+
+def _needed(turn: Turn, task: Task) -> list[Task]:
+    return [turn.state.tasks[d] for d in task.spec.depends_on]
 
 
 def start_effect(turn: Turn, task: Task, number: int) -> StartWorker:
@@ -78,6 +150,9 @@ def start_effect(turn: Turn, task: Task, number: int) -> StartWorker:
         task_id=task.id,
         attempt=number,
         epoch=turn.state.epoch,
+        adapter=spec.adapter,
+        agent=run.spec.agents.get(spec.agent),
+        model=spec.model,
         executable=spec.executable,
         argv=spec.command,
         cwd=spec.cwd,
@@ -91,6 +166,10 @@ def start_effect(turn: Turn, task: Task, number: int) -> StartWorker:
 
 def say(turn: Turn, attempt: Attempt, kind: OutboxKind, body: str, ref: str = "") -> None:
     """Queue a message to the worker and have the host given it after the commit."""
+    turn.do(WriteWorker(_queue(turn, attempt, kind, body, ref)))
+
+
+def _queue(turn: Turn, attempt: Attempt, kind: OutboxKind, body: str, ref: str = "") -> Outbox:
     row = Outbox(
         run_id=attempt.run_id,
         task_id=attempt.task_id,
@@ -101,7 +180,7 @@ def say(turn: Turn, attempt: Attempt, kind: OutboxKind, body: str, ref: str = ""
         ref=ref,
     )
     turn.note(OutboxQueued(row))
-    turn.do(WriteWorker(row))
+    return row
 
 
 def accepted(turn: Turn, stimulus: OutboxAccepted) -> None:
@@ -149,7 +228,7 @@ def resend(turn: Turn, task_id: str, number: int, *, after: int) -> None:
 
 def _pretend(turn: Turn, task: Task) -> None:
     """Complete a scaffold task: it has no process, and its result says so."""
-    result = Result(text=scaffold_text(task))
+    result = Result(text=redact(scaffold_text(task)))
     turn.tell(AttemptStarted(task_id=task.id, attempt=task.attempt))
     turn.tell(
         AttemptEnded(
@@ -165,7 +244,7 @@ def _pretend(turn: Turn, task: Task) -> None:
 
 def listens(attempt: Attempt) -> bool:
     """Say whether the worker may still be told something: its stdin closes when it hands in."""
-    return attempt.status is not AttemptStatus.STOPPING and attempt.result is None
+    return attempt.status is not AttemptStatus.STOPPING and attempt.handed_in is None
 
 
 def is_stopping(attempt: Attempt) -> bool:

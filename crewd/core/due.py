@@ -9,10 +9,12 @@ from crewd.core.attempts import fail_task, give_up
 from crewd.core.dispatch import is_stopping
 from crewd.core.effects import Continue
 from crewd.core.limits import stop_at_limit
-from crewd.core.model import Attempt, Cause, TaskStatus
+from crewd.core.model import Attempt
+from crewd.core.pace import silent
 from crewd.core.stimuli import Due
 from crewd.core.stopping import stop_attempt
 from crewd.core.turn import Turn
+from crewd.core.words import Cause, TaskStatus
 
 SLICE: Final = 500
 
@@ -57,6 +59,8 @@ def _attempt(turn: Turn, task_id: str) -> None:
         give_up(turn, attempt)
     elif _passed(turn, attempt.linger_until):
         stop_attempt(turn, attempt, "lingering")
+    elif _passed(turn, attempt.stall_at):
+        silent(turn, attempt)
     elif _passed(turn, attempt.deadline) and not _held_by_person(turn, attempt):
         stop_attempt(turn, attempt, "timeout")
 

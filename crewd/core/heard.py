@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, assert_never
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
 
 from crewd.core import reports as r
 from crewd.core.asks import asked, withdrawn
 from crewd.core.dispatch import say
-from crewd.core.effects import CloseStdin
+from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import (
+    ArtifactRecorded,
     MessagePosted,
     ProviderErrorReported,
     SteerUpdated,
@@ -18,15 +21,15 @@ from crewd.core.events import (
     UsageReported,
     WarningRaised,
 )
+from crewd.core.hand_in import check_result, result_given, turn_ended
 from crewd.core.limits import check_limits
-from crewd.core.marks import AttemptIntroduced, OutputRead, ResultRecorded
+from crewd.core.marks import AttemptIntroduced, OutputRead
 from crewd.core.model import Attempt, Progress
-from crewd.core.stimuli import WorkerReported
+from crewd.core.pace import count_turns, sign_of_life
+from crewd.core.stimuli import WorkerCalled, WorkerReported
 from crewd.core.turn import Turn
-from crewd.core.units import later, seconds
+from crewd.core.units import later
 
-LINGER: Final = seconds(5)
-"""How long a worker has to exit after it handed in."""
 TEXT_BYTES: Final = 48 * 1024
 """What an event carries of a text; the transcript has it whole."""
 
@@ -36,6 +39,8 @@ def reported(turn: Turn, stimulus: WorkerReported) -> None:
     attempt = turn.state.live_attempt(stimulus.task_id, stimulus.attempt)
     if attempt is None or _is_repeat(attempt, stimulus):
         return
+    if stimulus.stdout_offset > attempt.stdout_offset:
+        sign_of_life(turn, attempt)
     turn.note(
         OutputRead(
             task_id=attempt.task_id,
@@ -53,6 +58,17 @@ def reported(turn: Turn, stimulus: WorkerReported) -> None:
         say(turn, attempt, kind, body)
 
 
+def called(turn: Turn, stimulus: WorkerCalled) -> None:
+    """Take what the worker said by a call of its own. TOKEN_INVALID once its attempt has ended."""
+    attempt = turn.state.live_attempt(stimulus.task_id, stimulus.attempt)
+    if attempt is None:
+        message = f"attempt {stimulus.attempt} of task {stimulus.task_id} has ended"
+        raise CrewdError(Reason.TOKEN_INVALID, message)
+    if isinstance(stimulus.report, r.ResultGiven):
+        check_result(turn, attempt, stimulus.report)
+    _hear(turn, attempt, stimulus.report)
+
+
 def _is_repeat(attempt: Attempt, stimulus: WorkerReported) -> bool:
     return (
         stimulus.stdout_offset <= attempt.stdout_offset
@@ -60,60 +76,85 @@ def _is_repeat(attempt: Attempt, stimulus: WorkerReported) -> bool:
     )
 
 
-def _hear(turn: Turn, attempt: Attempt, report: r.Report) -> None:  # noqa: C901, PLR0912 - a table
-    task_id, number = attempt.task_id, attempt.number
-    match report:
-        case r.Hello():
-            turn.note(
-                AttemptIntroduced(
-                    task_id=task_id,
-                    attempt=number,
-                    name=report.name,
-                    version=report.version,
-                    model=report.model,
-                    session_id=report.session_id,
-                    capabilities=report.capabilities,
-                )
-            )
-        case r.Message():
-            _message(turn, attempt, report)
-        case r.ProgressMade():
-            _progress(turn, attempt, report)
-        case r.ToolBegan(tool_id=tool_id, name=name, title=title):
-            turn.tell(
-                ToolStarted(
-                    task_id=task_id, attempt=number, tool_id=tool_id, name=name, title=title
-                )
-            )
-        case r.ToolDone(tool_id=tool_id, is_error=failed, detail=detail):
-            turn.tell(
-                ToolEnded(
-                    task_id=task_id, attempt=number, tool_id=tool_id, is_error=failed, detail=detail
-                )
-            )
-        case r.Used():
-            turn.tell(
-                UsageReported(
-                    task_id=task_id, attempt=number, delta=report.usage, model=report.model
-                )
-            )
-            check_limits(turn)
-        case r.Asked():
-            asked(turn, attempt, report)
-        case r.AskWithdrawn():
-            withdrawn(turn, attempt, report)
-        case r.SteerSeen(steer_id=steer_id):
-            turn.tell(
-                SteerUpdated(task_id=task_id, attempt=number, steer_id=steer_id, status="seen")
-            )
-        case r.ProviderTrouble():
-            _trouble(turn, attempt, report)
-        case r.Warned(code=code, message=message):
-            turn.tell(WarningRaised(code=code, message=message, task_id=task_id, attempt=number))
-        case r.ResultGiven():
-            _handed_in(turn, attempt, report)
-        case _:
-            assert_never(report)
+def _hear(turn: Turn, attempt: Attempt, report: r.Report) -> None:
+    _HEARERS[type(report)](turn, attempt, report)
+
+
+def _hello(turn: Turn, attempt: Attempt, report: r.Hello) -> None:
+    turn.note(
+        AttemptIntroduced(
+            task_id=attempt.task_id,
+            attempt=attempt.number,
+            name=report.name,
+            version=report.version,
+            model=report.model,
+            session_id=report.session_id,
+            capabilities=report.capabilities,
+        )
+    )
+
+
+def _tool_began(turn: Turn, attempt: Attempt, report: r.ToolBegan) -> None:
+    turn.tell(
+        ToolStarted(
+            task_id=attempt.task_id,
+            attempt=attempt.number,
+            tool_id=report.tool_id,
+            name=report.name,
+            title=report.title,
+        )
+    )
+
+
+def _tool_done(turn: Turn, attempt: Attempt, report: r.ToolDone) -> None:
+    turn.tell(
+        ToolEnded(
+            task_id=attempt.task_id,
+            attempt=attempt.number,
+            tool_id=report.tool_id,
+            is_error=report.is_error,
+            detail=report.detail,
+        )
+    )
+
+
+def _used(turn: Turn, attempt: Attempt, report: r.Used) -> None:
+    turn.tell(
+        UsageReported(
+            task_id=attempt.task_id,
+            attempt=attempt.number,
+            delta=report.usage,
+            model=report.model,
+        )
+    )
+    check_limits(turn)
+    count_turns(turn, attempt)
+
+
+def _steer_seen(turn: Turn, attempt: Attempt, report: r.SteerSeen) -> None:
+    turn.tell(
+        SteerUpdated(
+            task_id=attempt.task_id,
+            attempt=attempt.number,
+            steer_id=report.steer_id,
+            status="seen",
+        )
+    )
+
+
+def _warned(turn: Turn, attempt: Attempt, report: r.Warned) -> None:
+    turn.tell(
+        WarningRaised(
+            code=report.code,
+            message=report.message,
+            task_id=attempt.task_id,
+            attempt=attempt.number,
+        )
+    )
+
+
+def _artifact_kept(turn: Turn, _attempt: Attempt, report: r.ArtifactKept) -> None:
+    turn.tell(ArtifactRecorded(replace(report.artifact, create_time=turn.now)))
 
 
 def _message(turn: Turn, attempt: Attempt, report: r.Message) -> None:
@@ -152,20 +193,24 @@ def _trouble(turn: Turn, attempt: Attempt, report: r.ProviderTrouble) -> None:
     )
 
 
-def _handed_in(turn: Turn, attempt: Attempt, report: r.ResultGiven) -> None:
-    if attempt.result is not None:
-        return
-    turn.note(
-        ResultRecorded(
-            task_id=attempt.task_id,
-            attempt=attempt.number,
-            result=report.result,
-            linger_until=later(turn.now, LINGER),
-        )
-    )
-    turn.do(CloseStdin(task_id=attempt.task_id, attempt=attempt.number))
-
-
 def _cut(text: str) -> str:
     raw = text.encode("utf-8", "replace")
     return text if len(raw) <= TEXT_BYTES else raw[:TEXT_BYTES].decode("utf-8", "ignore")
+
+
+_HEARERS: Final[Mapping[type, Callable[[Turn, Attempt, Any], None]]] = {
+    r.Hello: _hello,
+    r.Message: _message,
+    r.ProgressMade: _progress,
+    r.ToolBegan: _tool_began,
+    r.ToolDone: _tool_done,
+    r.Used: _used,
+    r.Asked: asked,
+    r.AskWithdrawn: withdrawn,
+    r.SteerSeen: _steer_seen,
+    r.ProviderTrouble: _trouble,
+    r.Warned: _warned,
+    r.ArtifactKept: _artifact_kept,
+    r.TurnEnded: turn_ended,
+    r.ResultGiven: result_given,
+}

@@ -57,13 +57,33 @@ def task_message(  # noqa: PLR0913, PLR0917 - the parts of the message, each fro
     return _with_raw(fields, "dependencies", f"[{handed_in}]")
 
 
-def answer_message(ask: Ask) -> str:
+def prompt_message(text: str) -> str:
+    """Return what an agent is to do, as one prompt."""
+    return _dumps({"type": "prompt", "text": text})
+
+
+def prompt_text(body: str) -> str:
+    """Return the text of a `prompt_message`."""
+    text: str = json.loads(body)["text"]
+    return text
+
+
+def reply_message(ref: str, *, taken: bool, message: str, done: bool = False) -> str:
+    """Return whether what the worker handed in was taken; if not, what is wrong with it.
+
+    When it is `done`, nothing that it could still hand in would count.
+    """
+    fields: dict[str, object] = {"type": "reply", "id": ref, "taken": taken, "message": message}
+    return _dumps({**fields, "done": taken or done})
+
+
+def answer_message(ask: Ask, raw: Answer | None = None) -> str:
     """Return how the ask was settled, under the worker's own id for it.
 
     A choice without words carries the labels chosen as its text: a worker that offered plain
-    texts gets one of them back.
+    texts gets one of them back. `raw` is the answer before it was redacted.
     """
-    answer = ask.answer or Answer()
+    answer = raw or ask.answer or Answer()
     chosen = [o.label for o in ask.options if o.id in answer.option_ids]
     fields: dict[str, object] = {
         "type": "answer",

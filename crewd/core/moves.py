@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crewd.core.model import RunStatus, Task, TaskStatus
+from crewd.core.model import Task
 from crewd.core.state import RunState
 from crewd.core.states import (
     RUN_TERMINAL,
@@ -12,6 +12,7 @@ from crewd.core.states import (
     check_task_move,
 )
 from crewd.core.units import Instant
+from crewd.core.words import RunStatus, TaskStatus
 
 
 def wait(state: RunState, task: Task, now: Instant) -> None:

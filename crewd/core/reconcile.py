@@ -7,13 +7,14 @@ can have started elsewhere is started; what another host ran and nobody saw end 
 from __future__ import annotations
 
 from crewd.core.attempts import lose, started
-from crewd.core.dispatch import WANTS_STDIN, accepted, resend, start_effect
+from crewd.core.dispatch import WANTS_STDIN, accepted, begin, resend
 from crewd.core.effects import CloseStdin
 from crewd.core.events import RunRecovered
-from crewd.core.model import Attempt, AttemptStatus
+from crewd.core.model import Attempt
 from crewd.core.stimuli import HostGone, HostReady, LiveJob, OutboxAccepted, WorkerStarted
 from crewd.core.stopping import GRACE, NO_GRACE, stop_effect
 from crewd.core.turn import Turn
+from crewd.core.words import AttemptStatus
 
 
 def host_gone(turn: Turn, _stimulus: HostGone) -> None:
@@ -23,6 +24,7 @@ def host_gone(turn: Turn, _stimulus: HostGone) -> None:
 def host_ready(turn: Turn, stimulus: HostReady) -> None:
     state = turn.state
     state.epoch, state.host = stimulus.epoch, stimulus.host
+    state.artifacts = stimulus.artifacts
     adopted: list[str] = []
     lost: list[str] = []
     for task_id in sorted(state.live, key=lambda t: state.tasks[t].position):
@@ -51,7 +53,7 @@ def _adopt(turn: Turn, attempt: Attempt, job: LiveJob) -> None:
             OutboxAccepted(task_id=attempt.task_id, attempt=attempt.number, seq=job.stdin_seq),
         )
     resend(turn, attempt.task_id, attempt.number, after=job.stdin_seq)
-    if attempt.result is not None and attempt.adapter in WANTS_STDIN:
+    if attempt.linger_until is not None and attempt.adapter in WANTS_STDIN:
         turn.do(CloseStdin(task_id=attempt.task_id, attempt=attempt.number))
     if attempt.status is AttemptStatus.STOPPING:
         forced = attempt.force_until is not None
@@ -63,6 +65,4 @@ def _start_again(turn: Turn, attempt: Attempt) -> None:
     if attempt.status is AttemptStatus.STOPPING:
         lose(turn, attempt, proof="never_started")
         return
-    task = turn.state.tasks[attempt.task_id]
-    turn.do(start_effect(turn, task, attempt.number))
-    resend(turn, attempt.task_id, attempt.number, after=0)
+    begin(turn, attempt)

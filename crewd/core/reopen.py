@@ -12,10 +12,12 @@ from crewd.core.attempts import finish
 from crewd.core.control import find_task, status_conflict
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import RunResumed, TaskFinished, TaskRequeued
-from crewd.core.model import Failure, Result, Run, RunStatus, Task, TaskStatus
+from crewd.core.model import Failure, Result, Run, Task
+from crewd.core.redact import redact
 from crewd.core.states import RUN_TERMINAL, TASK_DEAD
 from crewd.core.stimuli import Resolution, Resolve, Resume, Retry
 from crewd.core.turn import Turn
+from crewd.core.words import RunStatus, TaskStatus
 
 REOPENABLE = TASK_DEAD | {TaskStatus.NEEDS_ATTENTION}
 NAMED: Final = 20
@@ -30,7 +32,7 @@ def resume(turn: Turn, stimulus: Resume) -> None:
         raise _nothing_to_do(run, "every task that can be is completed")
     if not _any_reopenable(run):
         raise _nothing_to_do(run, "it is going on by itself")
-    turn.tell(RunResumed(cause="resume", note=stimulus.note, requeueing="all"))
+    turn.tell(RunResumed(cause="resume", note=redact(stimulus.note), requeueing="all"))
 
 
 def retry(turn: Turn, stimulus: Retry) -> None:
@@ -73,7 +75,7 @@ def resolve(turn: Turn, stimulus: Resolve) -> None:
 
 def _resolved(turn: Turn, task: Task, status: TaskStatus, stimulus: Resolve) -> TaskFinished:
     by = turn.actor.name
-    message = stimulus.note or f"set to {status} by {by}"
+    message = redact(stimulus.note) or f"set to {status} by {by}"
     failed = status is TaskStatus.FAILED
     return TaskFinished(
         task_id=task.id,
@@ -82,7 +84,7 @@ def _resolved(turn: Turn, task: Task, status: TaskStatus, stimulus: Resolve) -> 
         message=message,
         result=task.result or (Result() if status is TaskStatus.COMPLETED else None),
         error=Failure(reason="resolved", message=message, task_id=task.id) if failed else None,
-        note=stimulus.note,
+        note=redact(stimulus.note),
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-from crewd.core.model import Cause
 from crewd.core.spec import RetryPolicy
 from crewd.core.units import Span
+from crewd.core.words import Cause
 
 FACTOR: Final = 2
 HOPELESS: Final = frozenset(
@@ -24,6 +24,9 @@ HOPELESS: Final = frozenset(
     }
 )
 """Causes that the same attempt again would only meet again."""
+
+ONCE_MORE: Final = 2
+"""An agent that had nothing to say is given one more attempt, no more."""
 
 
 def retry_delay(policy: RetryPolicy, failures: int, fraction: float) -> Span:
@@ -42,4 +45,6 @@ def jitter_fraction(run_id: str, task_id: str, attempt: int) -> float:
 
 
 def may_retry(policy: RetryPolicy, spent: int, *, retryable: bool, cause: Cause | None) -> bool:
-    return retryable and cause not in HOPELESS and spent < policy.max_attempts
+    """Say whether another attempt may follow the `spent` ones."""
+    most = min(policy.max_attempts, ONCE_MORE) if cause is Cause.EMPTY else policy.max_attempts
+    return retryable and cause not in HOPELESS and spent < most

@@ -13,19 +13,17 @@ from heapq import heappop, heappush
 
 from crewd.core.changes import Changes
 from crewd.core.model import (
+    Artifact,
     Ask,
-    AskStatus,
     Attempt,
-    AttemptStatus,
     Outbox,
     Run,
-    RunStatus,
     Task,
-    TaskStatus,
 )
 from crewd.core.spec import OnNeedsAttention
 from crewd.core.states import RUN_TERMINAL, TASK_DEAD
 from crewd.core.units import Instant
+from crewd.core.words import AskStatus, AttemptStatus, RunStatus, TaskStatus
 
 DEPENDENCY = "dependency"
 """`status_reason` of a task that was skipped because something it needs ended badly."""
@@ -61,11 +59,12 @@ class RunState:
         self.delayed: set[str] = set()
         self.doomed: deque[str] = deque()
         self.revivable: deque[str] = deque()
+        self.keeping = Keeping()
         self.order: list[str] = []
         self.sweep_at = 0
-        self.epoch = ""
-        """The host process that would start a worker now; empty while there is none."""
-        self.host = ""
+        self.epoch = self.host = self.artifacts = ""
+        """The host process that would start a worker now, how it names itself, and the folder of
+        this run's artifacts; all empty while there is no host."""
         self._ready_heap: list[tuple[int, str]] = []
         self._due_heap: list[tuple[Instant, str, str]] = []
         self._changed = _Changed()
@@ -154,7 +153,8 @@ class RunState:
         return (
             attempt is not None
             and ref in self.live
-            and instant in (attempt.deadline, attempt.linger_until, attempt.force_until)
+            and instant
+            in (attempt.deadline, attempt.stall_at, attempt.linger_until, attempt.force_until)
         )
 
     # Building and keeping the indexes
@@ -238,6 +238,8 @@ class RunState:
                     self.arm(instant, "attempt", task.id)
             elif task.status is TaskStatus.QUEUED:
                 self.queue(task)
+            elif task.has_unkept_result:
+                self.keeping.unasked.append(task.id)
             if self.run.requeueing and self.is_revivable(task):
                 self.revivable.append(task.id)
         self.arm(self.run.deadline, "run", "")
@@ -267,6 +269,18 @@ class RunState:
         ) and not self.live
 
 
+class Keeping:
+    """Tasks whose result is to be an artifact of its own, and is none yet."""
+
+    def __init__(self) -> None:
+        self.unasked: deque[str] = deque()
+        self.asked: set[str] = set()
+
+    @property
+    def is_over(self) -> bool:
+        return not self.unasked and not self.asked
+
+
 class _Changed:
     """Rows touched since the last append."""
 
@@ -279,6 +293,7 @@ class _Changed:
         self.added_attempts: dict[tuple[str, int], Attempt] = {}
         self.attempts: dict[tuple[str, int], Attempt] = {}
         self.asks: dict[str, Ask] = {}
+        self.artifacts: list[Artifact] = []
         self.outbox: dict[tuple[str, int, int], Outbox] = {}
         self.outbox_taken: dict[tuple[str, int], int] = {}
 
@@ -300,6 +315,8 @@ class _Changed:
             task.last_sequence = sequence
         for ask in self.asks.values():
             ask.last_sequence = sequence
+        for artifact in self.artifacts:
+            artifact.last_sequence = sequence
         if self.run:
             run.last_sequence = sequence
 
@@ -312,6 +329,7 @@ class _Changed:
             added_attempts=tuple(self.added_attempts.values()),
             attempts=tuple(self.attempts.values()),
             asks=tuple(self.asks.values()),
+            artifacts=tuple(self.artifacts),
             outbox=tuple(self.outbox.values()),
             outbox_taken=tuple((t, n, seq) for (t, n), seq in self.outbox_taken.items()),
             delete_run=self.delete_run,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from crewd.core.model import RunStatus as R
-from crewd.core.model import TaskStatus as T
+from crewd.core.words import RunStatus as R
+from crewd.core.words import TaskStatus as T
 
 RUN_MOVES: Final[Mapping[R, frozenset[R]]] = {
     R.QUEUED: frozenset({R.PLANNING, R.RUNNING, R.BLOCKED, R.CANCELLING, R.FAILED, R.CANCELLED}),

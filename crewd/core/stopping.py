@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from crewd.core.asks import close_asks
-from crewd.core.attempts import finish
-from crewd.core.dispatch import WANTS_STDIN, say
+from crewd.core.attempts import finish, lose
+from crewd.core.dispatch import WANTS_STDIN, is_preparing, say
 from crewd.core.effects import StopWorker
 from crewd.core.events import CANCELLING_CAUSES, AttemptStopping, TaskFinished
 from crewd.core.messages import stop_message
-from crewd.core.model import AskStatus, Attempt, AttemptStatus, OutboxKind, Task, TaskStatus
+from crewd.core.model import Attempt, Task
 from crewd.core.turn import Turn
 from crewd.core.units import SECOND, Span, later, seconds
+from crewd.core.words import AskStatus, AttemptStatus, OutboxKind, TaskStatus
 
 GRACE: Final = seconds(5)
 """Between TERM and KILL."""
@@ -34,8 +35,11 @@ def stop_attempt(turn: Turn, attempt: Attempt, cause: str, *, force: bool = Fals
                 force_until=later(turn.now, FORCE_WAIT) if forces else None,
             )
         )
+    if is_preparing(attempt):
+        lose(turn, attempt, proof="never_started")
+        return
     grace = NO_GRACE if attempt.force_until is not None else GRACE
-    if first and attempt.adapter in WANTS_STDIN and attempt.result is None:
+    if first and attempt.adapter in WANTS_STDIN and attempt.handed_in is None:
         say(turn, attempt, OutboxKind.STOP, stop_message(cause, grace))
     if cause in CANCELLING_CAUSES:
         close_asks(turn, attempt.task_id, AskStatus.CANCELLED)
@@ -48,7 +52,7 @@ def _becomes_cancelled(turn: Turn, attempt: Attempt, cause: str) -> bool:
     return (
         cause in CANCELLING_CAUSES
         and task.status is not TaskStatus.CANCELLING
-        and attempt.result is None
+        and attempt.handed_in is None
     )
 
 

@@ -6,9 +6,10 @@ from functools import partial
 from typing import Final
 
 from crewd.core.errors import CrewdError, Reason
-from crewd.core.model import Answer, Ask, AskStatus
+from crewd.core.model import Answer, Ask
 from crewd.core.state import RunState
 from crewd.core.stimuli import AnswerAsk
+from crewd.core.words import AskStatus
 from crewd.rpc import convert
 from crewd.rpc.calls import (
     NOTE_BYTES,

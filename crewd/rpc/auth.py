@@ -1,4 +1,4 @@
-"""Who calls: the operator, proven by the token, and the program they use."""
+"""Who calls: the operator or a worker, proven by a token, and the program they use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from collections.abc import Iterable
 from typing import Final
 
 from crewd.core.errors import CrewdError, Reason
-from crewd.core.model import Actor, ActorKind
+from crewd.core.model import Actor
+from crewd.core.words import ActorKind
 from crewd.rpc.wire import cut
+from crewd.runtime.jobs import JobKey
+from crewd.runtime.tokens import PREFIX, TaskTokens
 
 CLIENT_KEY: Final = "x-crewd-client"
-TASK_TOKEN_PREFIX: Final = "crewt_"  # noqa: S105 - what tells the kinds of token apart
+WORKER_SERVICE: Final = "crewd.v1.WorkerService"
+"""What a worker may call, and nobody else."""
 _KEY: Final = "authorization"
 _SCHEME: Final = "bearer "
 _CLIENT_BYTES: Final = 100
@@ -22,36 +26,62 @@ Metadata = Iterable[tuple[str, str | bytes]]
 
 
 class Auth:
-    """Knows the operator's token. Only health is told to everyone."""
+    """Knows the operator's token and those of workers. Only health is told to everyone."""
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, tasks: TaskTokens) -> None:
         self._token = token.encode()
+        self._tasks = tasks
         self._user = _user()
 
     def check(self, method: str, metadata: Metadata) -> None:
-        """Raise TOKEN_MISSING, TOKEN_INVALID or SCOPE_DENIED unless the operator calls."""
+        """Raise TOKEN_MISSING, TOKEN_INVALID or SCOPE_DENIED unless the caller may call this.
+
+        Whether the attempt of a worker's token still lives is for the call itself to find out.
+        """
         token = _token_of(metadata)
         if not token:
             raise CrewdError(
                 Reason.TOKEN_MISSING,
                 "no token was sent; send metadata `authorization: Bearer <token>`",
             )
-        if token.startswith(TASK_TOKEN_PREFIX):
-            raise CrewdError(
-                Reason.SCOPE_DENIED,
-                f"a task's token does not allow {method}",
-                method=method,
-            )
+        of_worker = method.startswith(f"/{WORKER_SERVICE}/")
+        if token.startswith(PREFIX):
+            self.job(metadata)
+            if not of_worker:
+                message = f"a task's token does not allow {method}: a worker may only call for its"
+                raise _denied(f"{message} own task, with WorkerService", method)
+            return
         if not hmac.compare_digest(token.encode(), self._token):
             raise CrewdError(
                 Reason.TOKEN_INVALID, "this is not the token of this daemon; `crewd token` shows it"
             )
+        if of_worker:
+            message = f"{method} is for workers: the operator's token belongs to no task"
+            raise _denied(message, method)
 
     def actor(self, metadata: Metadata) -> Actor:
         """Return the operator, with the program as it names itself."""
-        return Actor(
-            ActorKind.OPERATOR, self._user, cut(_value(metadata, CLIENT_KEY), _CLIENT_BYTES)
-        )
+        return Actor(ActorKind.OPERATOR, self._user, _client(metadata))
+
+    def job(self, metadata: Metadata) -> JobKey:
+        """Return the attempt the caller is the worker of. TOKEN_INVALID for a forged token."""
+        job = self._tasks.read(_token_of(metadata))
+        if job is None:
+            message = "this is not a token that this daemon gave to a worker"
+            raise CrewdError(Reason.TOKEN_INVALID, message)
+        return job
+
+    def worker(self, metadata: Metadata) -> Actor:
+        """Return the worker, named by its attempt."""
+        return Actor(ActorKind.WORKER, str(self.job(metadata)), _client(metadata))
+
+
+def _denied(message: str, method: str) -> CrewdError:
+    return CrewdError(Reason.SCOPE_DENIED, message, method=method)
+
+
+def _client(metadata: Metadata) -> str:
+    return cut(_value(metadata, CLIENT_KEY), _CLIENT_BYTES)
 
 
 def _user() -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from crewd.core import model as m
-from crewd.core.spec import Limits
+from crewd.core import words as w
+from crewd.core.spec import Limits, RunSpec
 from crewd.core.states import TASK_LIVE, TASK_TERMINAL
 from crewd.rpc import enums
 from crewd.rpc.wire import KIB, cut, cut_all, duration, stamp
 from crewd.v1 import (
     actor_pb2,
+    artifact_pb2,
     ask_pb2,
     attempt_pb2,
     failure_pb2,
@@ -53,6 +55,7 @@ def run(row: m.Run, *, texts: int = WHOLE) -> run_pb2.Run:
         keep=row.spec.keep,
         last_sequence=row.last_sequence,
         last_run_sequence=row.last_run_sequence,
+        source=_run_source(row.spec),
     )
     stamp(message.create_time, row.create_time)
     if row.start_time is not None:
@@ -61,6 +64,12 @@ def run(row: m.Run, *, texts: int = WHOLE) -> run_pb2.Run:
         stamp(message.end_time, row.end_time)
     stamp(message.update_time, row.update_time)
     return message
+
+
+def _run_source(spec: RunSpec) -> run_pb2.RunSource | None:
+    if not (spec.team or spec.workflow or spec.agent):
+        return None
+    return run_pb2.RunSource(team=spec.team, workflow=spec.workflow, agent=spec.agent)
 
 
 def limits(row: Limits) -> spec_pb2.RunLimits:
@@ -97,7 +106,11 @@ def _run_result(row: m.Result | None, texts: int) -> run_pb2.RunResult | None:
     if row is None:
         return None
     text = cut(row.text, texts)
-    return run_pb2.RunResult(text=text, truncated=row.truncated or text is not row.text)
+    return run_pb2.RunResult(
+        text=text,
+        truncated=row.truncated or text is not row.text,
+        artifact_id=row.artifact_id,
+    )
 
 
 def task(
@@ -127,6 +140,8 @@ def task(
         open_ask_ids=row.open_ask_ids,
         workspace=run_pb2.Workspace(cwd=spec.cwd, project_root=_root_of(spec.cwd, project_root)),
         last_sequence=row.last_sequence,
+        agent=spec.agent,
+        read_only=spec.read_only,
     )
     _add_course(message, row)
     _add_outcome(message, row)
@@ -142,7 +157,7 @@ def _add_course(message: task_pb2.Task, row: m.Task) -> None:
     """Set what is only there for tasks that have begun, or wait for another attempt."""
     stamp(message.create_time, row.create_time)
     stamp(message.update_time, row.update_time)
-    if row.status is m.TaskStatus.QUEUED and row.not_before is not None:
+    if row.status is w.TaskStatus.QUEUED and row.not_before is not None:
         stamp(message.not_before, row.not_before)
         message.hold.reason = task_pb2.HOLD_REASON_BACKOFF
         stamp(message.hold.until, row.not_before)
@@ -179,6 +194,7 @@ def task_result(row: m.Result, *, texts: int = WHOLE) -> task_pb2.TaskResult:
         text=text,
         truncated=row.truncated or not whole,
         data_json=data if data is row.data_json else "",
+        artifact_id=row.artifact_id,
     )
 
 
@@ -207,14 +223,37 @@ def attempt(row: m.Attempt) -> attempt_pb2.Attempt:
         usage=usage(row.usage),
         stdout_bytes=row.stdout_bytes,
         stderr_bytes=row.stderr_bytes,
+        prompt_artifact_id=row.prompt_artifact_id,
+        transcript_artifact_id=row.transcript_artifact_id,
     )
     stamp(message.create_time, row.create_time)
     if row.start_time is not None:
         stamp(message.start_time, row.start_time)
     if row.end_time is not None:
         stamp(message.end_time, row.end_time)
-    if row.status is m.AttemptStatus.ENDED:
+    if row.status is w.AttemptStatus.ENDED:
         message.evidence.result_present = row.result is not None
+    return message
+
+
+def artifact(row: m.Artifact) -> artifact_pb2.Artifact:
+    message = artifact_pb2.Artifact(
+        id=row.id,
+        run_id=row.run_id,
+        task_id=row.task_id,
+        attempt=row.attempt,
+        name=row.name,
+        kind=enums.ARTIFACT_KIND[row.kind],
+        media_type=row.media_type,
+        size_bytes=row.size_bytes,
+        sha256=row.sha256,
+        source_path=row.source_path,
+        description=row.description,
+        truncated=row.truncated,
+        redacted=row.redacted,
+        last_sequence=row.last_sequence,
+    )
+    stamp(message.create_time, row.create_time)
     return message
 
 
@@ -322,5 +361,5 @@ def survivors(rows: tuple[m.Survivor, ...]) -> list[failure_pb2.Survivor]:
     ]
 
 
-def cause(row: m.Cause | None) -> failure_pb2.Cause.ValueType:
+def cause(row: w.Cause | None) -> failure_pb2.Cause.ValueType:
     return failure_pb2.CAUSE_UNSPECIFIED if row is None else enums.CAUSE[row]

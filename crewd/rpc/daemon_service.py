@@ -1,4 +1,4 @@
-"""DaemonService: who the daemon is, and its orderly end."""
+"""DaemonService: who the daemon is, how it is, and its orderly end."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from crewd.core.spec import Limits
 from crewd.core.units import SECOND, Span, seconds
 from crewd.rpc.calls import REQUEST_ID_BYTES, TEXT_BYTES, Context, Handler, bounded, unary
 from crewd.rpc.checks import PROMPT_BYTES, TASKS_PER_RUN
+from crewd.rpc.diagnose import diagnose, encode
 from crewd.rpc.errors import invalid
 from crewd.rpc.pages import LARGEST_SIZE
 from crewd.rpc.ports import RuntimeInfo, Wiring
@@ -31,6 +32,7 @@ class DaemonService:
         return {
             "GetServerInfo": unary(self._get_server_info, pb.GetServerInfoRequest.FromString),
             "Drain": unary(self._drain, pb.DrainRequest.FromString),
+            "Diagnose": unary(self._diagnose, pb.DiagnoseRequest.FromString),
         }
 
     async def _get_server_info(self, _request: pb.GetServerInfoRequest, _context: Context) -> bytes:
@@ -70,6 +72,10 @@ class DaemonService:
         drain.add_done_callback(self._drains.discard)
         running = await asyncio.shield(drain)
         return pb.DrainResponse(running_workers=running).SerializeToString()
+
+    async def _diagnose(self, _request: pb.DiagnoseRequest, _context: Context) -> bytes:
+        found = await diagnose(self._wiring)
+        return pb.DiagnoseResponse(findings=map(encode, found)).SerializeToString()
 
     async def _end(self, limit: Span | None, *, wait: bool) -> int:
         try:

@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, get_args
 
 from crewd.core import events as e
-from crewd.core.model import Actor, ActorKind, Run
+from crewd.core.model import Actor, Run
 from crewd.core.state import RunState
+from crewd.core.words import ActorKind
 from crewd.rpc import convert, enums
 from crewd.rpc.payloads import FILLS, LONG, Fill
 from crewd.rpc.wire import KIB

@@ -29,6 +29,8 @@ CODES: Final[Mapping[Reason, StatusCode]] = {
     Reason.RUN_NOT_FOUND: StatusCode.NOT_FOUND,
     Reason.TASK_NOT_FOUND: StatusCode.NOT_FOUND,
     Reason.ASK_NOT_FOUND: StatusCode.NOT_FOUND,
+    Reason.ARTIFACT_NOT_FOUND: StatusCode.NOT_FOUND,
+    Reason.AGENT_NOT_FOUND: StatusCode.NOT_FOUND,
     Reason.SPEC_INVALID: StatusCode.INVALID_ARGUMENT,
     Reason.GRAPH_CYCLE: StatusCode.INVALID_ARGUMENT,
     Reason.GRAPH_UNKNOWN_TASK: StatusCode.INVALID_ARGUMENT,
@@ -43,10 +45,12 @@ CODES: Final[Mapping[Reason, StatusCode]] = {
     Reason.RUN_NOT_FINISHED: StatusCode.FAILED_PRECONDITION,
     Reason.NOT_STEERABLE: StatusCode.FAILED_PRECONDITION,
     Reason.DISK_LOW: StatusCode.FAILED_PRECONDITION,
+    Reason.NOT_TRUSTED: StatusCode.FAILED_PRECONDITION,
     Reason.ASK_SETTLED: StatusCode.ABORTED,
     Reason.REQUEST_ID_REUSED: StatusCode.ALREADY_EXISTS,
     Reason.CURSOR_EXPIRED: StatusCode.OUT_OF_RANGE,
     Reason.OFFSET_OUT_OF_RANGE: StatusCode.OUT_OF_RANGE,
+    Reason.ARTIFACT_DAMAGED: StatusCode.DATA_LOSS,
     Reason.TOKEN_MISSING: StatusCode.UNAUTHENTICATED,
     Reason.TOKEN_INVALID: StatusCode.UNAUTHENTICATED,
     Reason.SCOPE_DENIED: StatusCode.PERMISSION_DENIED,
@@ -161,6 +165,25 @@ def task_not_found(run_id: str, task_id: str, attempt: int = 0) -> CrewdError:
 
 def ask_not_found(ask_id: str) -> CrewdError:
     return CrewdError(Reason.ASK_NOT_FOUND, f"there is no ask {cut(ask_id, 100)!r}", ask_id=ask_id)
+
+
+def artifact_not_found(*, artifact_id: str = "", run_id: str = "", name: str = "") -> CrewdError:
+    if artifact_id:
+        what = f"there is no artifact {cut(artifact_id, 100)!r}"
+    else:
+        what = f"run {run_id} has no artifact {cut(name, 200)!r}"
+    return CrewdError(
+        Reason.ARTIFACT_NOT_FOUND, what, artifact_id=artifact_id, run_id=run_id, name=name
+    )
+
+
+def offset_out_of_range(offset: int, size: int, what: str) -> CrewdError:
+    return CrewdError(
+        Reason.OFFSET_OUT_OF_RANGE,
+        f"offset {offset} lies beyond the {what}, which has {size} bytes",
+        offset=str(offset),
+        size=str(size),
+    )
 
 
 def invalid(field: str, description: str) -> CrewdError:

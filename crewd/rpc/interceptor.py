@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError, Message
 from grpc.aio import InternalError, ServerInterceptor
 
 from crewd.core.errors import CrewdError, Reason
-from crewd.rpc.auth import Metadata
+from crewd.rpc.auth import WORKER_SERVICE, Metadata
 from crewd.rpc.calls import Context, Handler
 from crewd.rpc.errors import DETAILS_KEY, draining, invalid, recovering, refusal
 from crewd.rpc.ports import Wiring
@@ -24,7 +24,9 @@ _HEALTH: Final = "/grpc.health.v1."
 _RUNS: Final = "/crewd.v1.RunService/"
 _ASKS: Final = "/crewd.v1.AskService/"
 _DAEMON: Final = "/crewd.v1.DaemonService/"
-_INFO: Final = f"{_DAEMON}GetServerInfo"
+_WORKER: Final = f"/{WORKER_SERVICE}/"
+_ALWAYS: Final = frozenset({f"{_DAEMON}GetServerInfo", f"{_DAEMON}Diagnose"})
+"""Served while the daemon recovers: they tell how that goes."""
 _ENDING_WORK: Final = frozenset(
     {f"{_DAEMON}Drain", f"{_ASKS}AnswerAsk", f"{_RUNS}CancelRun", f"{_RUNS}CancelTasks"}
 )
@@ -33,7 +35,11 @@ _NEW_WORK: Final = frozenset(
     f"{_RUNS}{name}"
     for name in ("CreateRun", "ResumeRun", "RetryTasks", "ResolveTask", "SteerTask", "DeleteRun")
 )
-_WRITES: Final = _ENDING_WORK | _NEW_WORK
+_OF_WORKERS: Final = frozenset(
+    f"{_WORKER}{name}" for name in ("CreateAsk", "ReportProgress", "SubmitResult", "RecordArtifact")
+)
+"""Writes of work that runs, which goes on and comes to its end while the daemon drains."""
+_WRITES: Final = _ENDING_WORK | _NEW_WORK | _OF_WORKERS
 
 log = structlog.get_logger()
 
@@ -67,7 +73,7 @@ class Interceptor(ServerInterceptor):
 
     def _admit(self, method: str, metadata: Metadata) -> None:
         self._auth.check(method, metadata)
-        if not self._presence.recovered and method.startswith("/crewd.") and method != _INFO:
+        if not self._presence.recovered and method.startswith("/crewd.") and method not in _ALWAYS:
             raise recovering()
         if method in _NEW_WORK and self._status() == "draining":
             raise draining()

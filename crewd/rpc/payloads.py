@@ -10,10 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from crewd.core import events as e
-from crewd.core.model import NO_USAGE, TaskStatus
+from crewd.core.model import NO_USAGE, Run, Task
+from crewd.core.redact import redact, redact_arguments
+from crewd.core.redact_keys import is_secret_key
+from crewd.core.redact_lines import MASK
+from crewd.core.words import TaskStatus
 from crewd.rpc import convert, enums
-from crewd.rpc.wire import KIB, cut, stamp, timestamp
-from crewd.v1 import event_pb2, run_event_pb2, task_event_pb2, task_pb2
+from crewd.rpc.wire import KIB, cut, cut_all, stamp, timestamp
+from crewd.v1 import event_pb2, run_event_pb2, run_pb2, task_event_pb2, task_pb2
 from crewd.v1.event_pb2 import Event
 
 LONG: Final = 16 * KIB
@@ -23,6 +27,8 @@ LISTED: Final = 100
 
 DEPENDENCIES: Final = 1000
 """The most dependencies that the event of a task names; the task itself has them all."""
+
+_LONGEST_SECRET: Final = 16 * KIB
 
 Fill = Callable[[Event, Any, int], None]
 
@@ -34,10 +40,33 @@ _NEVER_TRIED: Final = frozenset({TaskStatus.SKIPPED, TaskStatus.CANCELLED})
 
 
 def _run_created(to: Event, event: e.RunCreated, texts: int) -> None:
-    message = convert.run(event.run, texts=min(texts, convert.BRIEF))
+    limit = min(texts, convert.BRIEF)
+    message = convert.run(event.run, texts=limit)
+    _hide_run(message, event.run, limit)
     if texts < LONG:
         message.labels.clear()
     to.run_created.run.CopyFrom(message)
+
+
+def _hide_run(message: run_pb2.Run, row: Run, limit: int) -> None:
+    """Mask what the run's creator wrote: only they get it as they gave it."""
+    message.title = _shown(row.title, limit)
+    message.goal = _shown(row.spec.goal, limit)
+    for name, value in row.spec.labels.items():
+        message.labels[name] = MASK if is_secret_key(name) else redact(value)
+
+
+def _hide_task(message: task_pb2.Task, row: Task, limit: int) -> None:
+    message.title = redact(row.spec.title)
+    message.prompt = _shown(row.spec.prompt, limit)
+    command = redact_arguments(row.spec.command)
+    if command != row.spec.command:
+        message.command[:] = cut_all(command, limit)
+
+
+def _shown(text: str, limit: int) -> str:
+    """Mask first, then cut: what is left of a secret that was cut would not be known as one."""
+    return cut(redact(cut(text, limit + _LONGEST_SECRET)), limit)
 
 
 def _run_started(to: Event, _event: e.RunStarted, _texts: int) -> None:
@@ -75,6 +104,7 @@ def _run_finished(to: Event, event: e.RunFinished, texts: int) -> None:
         text = cut(event.result.text, texts)
         payload.result.text = text
         payload.result.truncated = event.result.truncated or text is not event.result.text
+        payload.result.artifact_id = event.result.artifact_id
     failure = convert.failure(event.error, texts)
     if failure is not None:
         payload.error.CopyFrom(failure)
@@ -97,7 +127,9 @@ def _tasks_added(to: Event, event: e.TasksAdded, texts: int) -> None:
     payload.cause = _CAUSES.get(event.cause, task_event_pb2.TASKS_ADDED_CAUSE_UNSPECIFIED)
     listed = DEPENDENCIES * texts // LONG
     for row in event.tasks:
-        message = convert.task(row, texts=min(texts, convert.BRIEF), listed=listed)
+        limit = min(texts, convert.BRIEF)
+        message = convert.task(row, texts=limit, listed=listed)
+        _hide_task(message, row, limit)
         if texts < LONG:
             _shorten(message, texts)
         payload.tasks.append(message)
@@ -260,6 +292,13 @@ def _steer_updated(to: Event, event: e.SteerUpdated, texts: int) -> None:
     payload.text = cut(event.text, texts)
 
 
+def _artifact_recorded(to: Event, event: e.ArtifactRecorded, texts: int) -> None:
+    message = convert.artifact(event.artifact)
+    message.source_path = cut(message.source_path, texts)
+    message.description = cut(message.description, texts)
+    to.artifact_recorded.artifact.CopyFrom(message)
+
+
 def _limit_reached(to: Event, event: e.LimitReached, _texts: int) -> None:
     payload = to.limit_reached
     payload.reason = event.reason
@@ -303,6 +342,7 @@ FILLS: Final[Mapping[type[object], Fill]] = {
     e.AskSettled: _ask_settled,
     e.AskDelivered: _ask_delivered,
     e.SteerUpdated: _steer_updated,
+    e.ArtifactRecorded: _artifact_recorded,
     e.LimitReached: _limit_reached,
     e.WarningRaised: _warning_raised,
 }

@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from crewd.core.redact_reports import Masking
 from crewd.core.stimuli import Command, Create
 from crewd.core.units import Instant
 from crewd.rpc.auth import Auth
 from crewd.rpc.presence import Presence
 from crewd.runtime.actor import Render, RequestKey
 from crewd.runtime.feed import Feed
-from crewd.store import Reads
+from crewd.runtime.jobs import JobKey
+from crewd.store import ArtifactFiles, Reads
+from crewd.workers.host_link import HostSnapshot
 
 
 class RuntimeInfo(Protocol):
@@ -57,6 +60,10 @@ class Supervisor(Protocol):
 
     def info(self) -> RuntimeInfo: ...
 
+    def masking(self, job: JobKey, /) -> Masking:
+        """Return what masks the secrets of an attempt's worker."""
+        ...
+
 
 class Drain(Protocol):
     """Makes the process end."""
@@ -66,6 +73,14 @@ class Drain(Protocol):
 
         Returns how many workers go on under the host. Calling it again is harmless.
         """
+        ...
+
+
+class HostView(Protocol):
+    """The host itself, as far as the edge looks at it."""
+
+    async def list(self) -> HostSnapshot:
+        """Return what it has now. Raises HostGoneError."""
         ...
 
 
@@ -88,6 +103,7 @@ class Wiring:
     """What every service is connected to."""
 
     supervisor: Supervisor
+    host: HostView
     drain: Drain
     reads: Reads
     feed: Feed
@@ -95,6 +111,9 @@ class Wiring:
     identity: Identity
     transcripts: Path
     """The folder of all runs' transcripts."""
+    artifacts: ArtifactFiles
+    config_dir: Path
+    """The user's own files: agents, teams, workflows, skills, what is trusted."""
     heartbeat_seconds: float = 15.0
     presence: Presence = field(default_factory=Presence)
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from crewd.core.errors import CrewdError, Reason
-from crewd.core.model import Attempt, AttemptStatus
+from crewd.core.model import Attempt
 from crewd.core.states import TASK_TERMINAL
+from crewd.core.words import AttemptStatus
 from crewd.rpc.calls import Context, Handler, required, stream
-from crewd.rpc.errors import draining, invalid, run_not_found, task_not_found
+from crewd.rpc.errors import (
+    draining,
+    invalid,
+    offset_out_of_range,
+    run_not_found,
+    task_not_found,
+)
 from crewd.rpc.ports import Wiring
 from crewd.rpc.wire import KIB
 from crewd.runtime.feed import Changes
@@ -119,12 +125,7 @@ class _Reading:
             return max(0, length + offset)
         ended = attempt.status is AttemptStatus.ENDED
         if offset > length and (ended or not self._request.follow):
-            raise CrewdError(
-                Reason.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} lies beyond the output, which has {length} bytes",
-                offset=str(offset),
-                size=str(length),
-            )
+            raise offset_out_of_range(offset, length, "output")
         return offset
 
     def _length(self, attempt: Attempt) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from crewd.core.errors import CrewdError, Reason, Violation
 from crewd.core.spec import RunSpec, TaskSpec
+from crewd.workers.programs import INSTALL
 
 
 def absolute_entries(path: str) -> str:
@@ -17,13 +18,18 @@ def absolute_entries(path: str) -> str:
     return os.pathsep.join(entry for entry in path.split(os.pathsep) if entry.startswith("/"))
 
 
-def resolved(spec: RunSpec) -> RunSpec:
-    """Return the spec with absolute directories and programs. CWD_INVALID, WORKER_NOT_FOUND."""
+def in_directory(spec: RunSpec) -> RunSpec:
+    """Return the spec with the directory and the project it is about. CWD_INVALID."""
     cwd = _directory(spec.cwd)
+    return replace(spec, cwd=cwd, project_root=project_root(cwd))
+
+
+def resolved(spec: RunSpec) -> RunSpec:
+    """Return the spec with absolute directories and programs of its tasks. WORKER_NOT_FOUND."""
     search = _Search(spec.path)
-    tasks = tuple(search.task(task, index, cwd) for index, task in enumerate(spec.tasks))
+    tasks = tuple(search.task(task, index, spec.cwd) for index, task in enumerate(spec.tasks))
     search.refuse()
-    return replace(spec, cwd=cwd, project_root=project_root(cwd), tasks=tasks)
+    return replace(spec, tasks=tasks)
 
 
 def project_root(cwd: str) -> str:
@@ -68,8 +74,9 @@ class _Search:
         executable = self._in_folder(task, cwd) if "/" in program else self._in_path(program)
         if not executable:
             where = f"{cwd} (its directory)" if "/" in program else f"PATH {self._path!r}"
-            violation = Violation(f"tasks[{index}].command", f"no program {program!r} in {where}")
-            self._missing.append((task, violation))
+            hint = f"; to install it: {INSTALL[program]}" if program in INSTALL else ""
+            problem = f"no program {program!r} in {where}{hint}"
+            self._missing.append((task, Violation(f"tasks[{index}].command", problem)))
         return replace(task, cwd=cwd, executable=executable)
 
     def refuse(self) -> None:

@@ -7,11 +7,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from google.protobuf.message import Message
 
-from crewd.core.model import Run, TaskStatus
+from crewd.core.model import Run
 from crewd.core.spec import RunSpec
 from crewd.core.state import RunState
 from crewd.core.stimuli import (
@@ -25,6 +26,7 @@ from crewd.core.stimuli import (
     Retry,
     Steer,
 )
+from crewd.core.words import TaskStatus
 from crewd.rpc import convert, enums
 from crewd.rpc.calls import (
     NOTE_BYTES,
@@ -41,9 +43,11 @@ from crewd.rpc.calls import (
 from crewd.rpc.errors import invalid
 from crewd.rpc.ports import Wiring
 from crewd.rpc.read_output import OutputStream
+from crewd.rpc.run_artifacts import RunArtifacts
 from crewd.rpc.run_reads import RunReads
 from crewd.rpc.run_streams import RunStreams
 from crewd.rpc.spec import checked_spec
+from crewd.rpc.staffing import Staffing
 from crewd.runtime.ids import new_id
 from crewd.v1 import run_service_pb2 as pb
 from crewd.v1 import run_task_pb2 as task_pb
@@ -58,7 +62,13 @@ TASK_IDS: Final = 1000
 class RunService:
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
-        self._others = (RunReads(wiring), RunStreams(wiring), OutputStream(wiring))
+        self._staffing = Staffing(Path.home(), wiring.config_dir)
+        self._others = (
+            RunReads(wiring),
+            RunArtifacts(wiring),
+            RunStreams(wiring),
+            OutputStream(wiring),
+        )
 
     def handlers(self) -> dict[str, Handler]:
         own = {
@@ -83,12 +93,20 @@ class RunService:
                 return before
         actor = actor_of(self._wiring.auth, context)
         path = os.environ.get("PATH", os.defpath)
-        spec = await asyncio.to_thread(checked_spec, request, daemon_path=path)
+        spec, warnings = await asyncio.to_thread(
+            checked_spec, request, daemon_path=path, staff=self._staffing
+        )
         if request.validate_only:
             return pb.CreateRunResponse(
                 run=convert.run(_would_be(spec, actor.name))
             ).SerializeToString()
-        create = Create(run_id=new_id("run"), spec=spec, actor=actor, request_id=request.request_id)
+        create = Create(
+            run_id=new_id("run"),
+            spec=spec,
+            actor=actor,
+            request_id=request.request_id,
+            warnings=warnings,
+        )
         return await self._wiring.supervisor.create(create, key, _with_run(pb.CreateRunResponse))
 
     async def _cancel_run(self, request: pb.CancelRunRequest, context: Context) -> bytes:
@@ -153,11 +171,10 @@ class RunService:
         return await self._command(request, steer, lambda _state: response)
 
     async def _delete_run(self, request: pb.DeleteRunRequest, context: Context) -> bytes:
-        """Delete the rows first: transcripts without a run are garbage, the reverse is a loss."""
+        """Delete the rows first: files without a run are garbage, the reverse is a loss."""
         run_id = required("run_id", request.run_id)
-        root = self._wiring.transcripts
         run = await self._wiring.reads.get_run(run_id)
-        freed = 0 if run is None else await asyncio.to_thread(_size_of, folder_of(root, run_id))
+        freed = 0 if run is None else await asyncio.to_thread(self._size_of, run_id)
         delete = Delete(actor=actor_of(self._wiring.auth, context), freed_bytes=freed)
 
         def render(state: RunState) -> bytes:
@@ -167,8 +184,14 @@ class RunService:
 
         response = await self._command(request, delete, render)
         if run is not None:
-            await asyncio.to_thread(delete_run, root, run_id)
+            await asyncio.to_thread(delete_run, self._wiring.transcripts, run_id)
+            await asyncio.to_thread(self._wiring.artifacts.delete_run, run_id)
         return response
+
+    def _size_of(self, run_id: str) -> int:
+        """Return how many bytes the files of a run take."""
+        transcripts = folder_of(self._wiring.transcripts, run_id)
+        return _size_of(transcripts) + self._wiring.artifacts.size_of(run_id)
 
     async def _command(
         self, request: _Write, command: Command, render: Callable[[RunState], bytes]

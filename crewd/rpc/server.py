@@ -12,15 +12,23 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from crewd.rpc import ask_service, daemon_service, run_service
+from crewd.rpc import ask_service, catalog_service, daemon_service, run_service, worker_service
 from crewd.rpc.ask_service import AskService
 from crewd.rpc.calls import service
+from crewd.rpc.catalog_service import CatalogService
 from crewd.rpc.daemon_service import REQUEST_BYTES, DaemonService
 from crewd.rpc.interceptor import Interceptor
 from crewd.rpc.ports import Wiring
 from crewd.rpc.run_service import RunService
+from crewd.rpc.worker_service import WorkerService
 
-SERVICES: Final = (run_service.NAME, ask_service.NAME, daemon_service.NAME)
+SERVICES: Final = (
+    run_service.NAME,
+    ask_service.NAME,
+    worker_service.NAME,
+    catalog_service.NAME,
+    daemon_service.NAME,
+)
 _PRIVATE_FOLDER: Final = 0o700
 _PRIVATE_SOCKET: Final = 0o600
 _OPTIONS: Final = (
@@ -46,6 +54,8 @@ class Server:
             (
                 service(run_service.NAME, RunService(wiring).handlers()),
                 service(ask_service.NAME, AskService(wiring).handlers()),
+                service(worker_service.NAME, WorkerService(wiring).handlers()),
+                service(catalog_service.NAME, CatalogService(wiring).handlers()),
                 service(daemon_service.NAME, DaemonService(wiring).handlers()),
             )
         )

@@ -6,13 +6,17 @@ tasks, so it belongs in a thread.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
-from typing import Final
+from typing import Final, NamedTuple
+
+from google.protobuf.json_format import MessageToDict
 
 from crewd.core import graph
+from crewd.core.output_schema import schema_problem
 from crewd.core.spec import (
     Adapter,
     AskPolicy,
@@ -20,6 +24,7 @@ from crewd.core.spec import (
     Limits,
     OnNeedsAttention,
     OnTimeout,
+    OutputSpec,
     RetryPolicy,
     RunSpec,
     TaskSpec,
@@ -35,21 +40,36 @@ from crewd.rpc.checks import (
     TITLE_BYTES,
     Problems,
 )
-from crewd.rpc.resolve import absolute_entries, resolved
+from crewd.rpc.resolve import absolute_entries, in_directory, resolved
 from crewd.rpc.wire import cut
 from crewd.v1 import spec_pb2 as pb
 from crewd.v1.run_service_pb2 import CreateRunRequest
 
 _TASK_ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_OUTPUT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_NEEDS_COMMAND: Final = frozenset({Adapter.COMMAND, Adapter.JSONL})
+PI_COMMAND: Final = ("pi",)
 _MOST_ATTEMPTS: Final = 1000
 _MOST_WORKERS: Final = 10_000
 _MOST: Final = 2**63 - 1
 _WORKSPACE_MODES: Final[Mapping[int, str]] = {pb.WORKSPACE_MODE_SHARED: ""}
 _NO_TIME: Final = Span(0)
+
+
+class Staffed(NamedTuple):
+    """A run that knows who does it, and what its creator should know of the files it came from."""
+
+    spec: RunSpec
+    warnings: tuple[str, ...] = ()
+
+
+Staff = Callable[[RunSpec, pb.RunSpec], Staffed]
+"""Makes the tasks of a team, workflow or agent, and freezes the agents and skills that are named.
+`workspace.cwd` is known to be a directory by then."""
 _DEFAULTS: Final = RetryPolicy()
 
 
-def checked_spec(request: CreateRunRequest, *, daemon_path: str) -> RunSpec:
+def checked_spec(request: CreateRunRequest, *, daemon_path: str, staff: Staff) -> Staffed:
     """Return what the run is to do, or raise every problem of it that can be told at once."""
     problems = Problems()
     spec = _run(problems, request.spec)
@@ -60,8 +80,10 @@ def checked_spec(request: CreateRunRequest, *, daemon_path: str) -> RunSpec:
     )
     problems.argument("env.path", request.env.path)
     problems.refuse()
+    spec, warnings = staff(in_directory(spec), request.spec)
+    spec = resolved(spec)
     graph.check(spec.tasks)
-    return resolved(spec)
+    return Staffed(spec, warnings)
 
 
 def _run(problems: Problems, spec: pb.RunSpec) -> RunSpec:
@@ -72,6 +94,9 @@ def _run(problems: Problems, spec: pb.RunSpec) -> RunSpec:
     return RunSpec(
         goal=problems.bounded("goal", spec.goal, PROMPT_BYTES) or title,
         title=title,
+        team=spec.team,
+        workflow=spec.workflow,
+        agent=spec.agent,
         cwd=spec.workspace.cwd,
         limits=_limits(problems, spec),
         failure_mode=problems.known(
@@ -127,12 +152,25 @@ def _limits(problems: Problems, spec: pb.RunSpec) -> Limits:
         or None,
         max_turns=problems.count("limits.max_turns", given.max_turns, 0, _MOST) or None,
     )
-    if not spec.tasks:
-        problems.add("tasks", "a run needs at least one task")
+    _source(problems, spec)
     problems.counted("tasks", len(spec.tasks), TASKS_PER_RUN)
     if limits.max_tasks < len(spec.tasks) <= TASKS_PER_RUN:
         problems.add("limits.max_tasks", f"is less than the {len(spec.tasks)} tasks there are")
     return limits
+
+
+def _source(problems: Problems, spec: pb.RunSpec) -> None:
+    named = [name for name in ("team", "workflow", "agent") if getattr(spec, name)]
+    if not spec.tasks and not named:
+        problems.add("tasks", "a run needs at least one task, or a team, workflow or agent")
+    if named and not spec.goal.strip():
+        problems.add("goal", f"required: what the {named[0]} is to do")
+    if spec.tasks and named:
+        problems.add(named[0], "excludes tasks of its own")
+    if spec.agent and len(named) > 1:
+        problems.add("agent", f"excludes a {named[0]}")
+    if spec.role_overrides and not (spec.team or spec.workflow):
+        problems.add("role_overrides", "there are no roles without a team or workflow")
 
 
 def _retry(problems: Problems, field: str, given: pb.RetryPolicy) -> RetryPolicy:
@@ -181,7 +219,20 @@ def _tasks(
         if before != index:
             problems.add(f"tasks[{index}].id", f"{task.id!r} is the id of tasks[{before}] too")
         tasks.append(_task(problems, f"tasks[{index}]", task, retry))
-    return tuple(tasks)
+    return _with_reads(problems, tasks)
+
+
+def _with_reads(problems: Problems, tasks: Sequence[TaskSpec]) -> tuple[TaskSpec, ...]:
+    """Return the tasks, each waiting for those whose outputs it reads."""
+    makers = {task.output.name: task.id for task in tasks if task.output.name}
+    done: list[TaskSpec] = []
+    for index, task in enumerate(tasks):
+        unknown = [name for name in task.reads if name not in makers]
+        for name in unknown:
+            problems.add(f"tasks[{index}].reads", f"no task has the output {name!r}")
+        needed = (*task.depends_on, *(makers[name] for name in task.reads if name in makers))
+        done.append(replace(task, depends_on=tuple(dict.fromkeys(needed))))
+    return tuple(done)
 
 
 def _task(problems: Problems, field: str, task: pb.TaskSpec, retry: RetryPolicy) -> TaskSpec:
@@ -190,16 +241,22 @@ def _task(problems: Problems, field: str, task: pb.TaskSpec, retry: RetryPolicy)
         problems.add(f"{field}.id", f"{cut(task.id, TITLE_BYTES)!r}: {rule}")
     if "\0" in task.cwd:
         problems.add(f"{field}.cwd", "has a NUL character")
-    adapter = _adapter(problems, f"{field}.adapter", task.adapter)
+    adapter = _adapter(problems, f"{field}.adapter", task.adapter, task.agent)
     return TaskSpec(
         id=task.id,
         title=problems.bounded(f"{field}.title", task.title, TITLE_BYTES) or task.id,
         depends_on=tuple(dict.fromkeys(task.depends_on)),
         phase=problems.bounded(f"{field}.phase", task.phase, TITLE_BYTES),
         role=problems.bounded(f"{field}.role", task.role, TITLE_BYTES),
+        agent=problems.bounded(f"{field}.agent", task.agent, TITLE_BYTES),
         adapter=adapter,
+        model=problems.bounded(f"{field}.model", task.model, TITLE_BYTES),
+        skills=tuple(dict.fromkeys(task.skills)),
+        read_only=task.read_only,
+        reads=tuple(dict.fromkeys(task.reads)),
+        output=_output(problems, f"{field}.output", task.output),
         prompt=problems.bounded(f"{field}.prompt", task.prompt, PROMPT_BYTES),
-        command=_command(problems, f"{field}.command", task.command, adapter),
+        command=_command(problems, f"{field}.command", task, adapter),
         cwd=task.cwd,
         env=problems.variables(f"{field}.env", task.env),
         env_from=problems.names(f"{field}.env_from", task.env_from),
@@ -211,9 +268,22 @@ def _task(problems: Problems, field: str, task: pb.TaskSpec, retry: RetryPolicy)
     )
 
 
-def _adapter(problems: Problems, field: str, name: str) -> Adapter:
+def _output(problems: Problems, field: str, given: pb.OutputSpec) -> OutputSpec:
+    if given.name and not _OUTPUT_NAME.fullmatch(given.name):
+        rule = "must be a file name of at most 200 letters, digits, '.', '_' and '-'"
+        problems.add(f"{field}.name", f"{cut(given.name, TITLE_BYTES)!r}: {rule}")
+    schema = ""
+    if given.HasField("schema"):
+        schema = json.dumps(MessageToDict(given.schema), ensure_ascii=False)
+        wrong = schema_problem(schema)
+        if wrong:
+            problems.add(f"{field}.schema", f"is no JSON Schema: {wrong}")
+    return OutputSpec(name=given.name, schema_json=schema)
+
+
+def _adapter(problems: Problems, field: str, name: str, agent: str) -> Adapter:
     if not name:
-        return Adapter.COMMAND
+        return Adapter.PI if agent else Adapter.COMMAND
     try:
         return Adapter(name)
     except ValueError:
@@ -223,10 +293,15 @@ def _adapter(problems: Problems, field: str, name: str) -> Adapter:
 
 
 def _command(
-    problems: Problems, field: str, command: Sequence[str], adapter: Adapter
+    problems: Problems, field: str, task: pb.TaskSpec, adapter: Adapter
 ) -> tuple[str, ...]:
-    if adapter is not Adapter.SCAFFOLD and not (command and command[0]):
+    command = tuple(task.command)
+    if command and not command[0]:
+        problems.add(field, "names no program")
+    elif not command and adapter in _NEEDS_COMMAND and not task.agent:
         problems.add(field, f"required: the program that a {adapter} task runs")
     for index, argument in enumerate(command):
         problems.argument(f"{field}[{index}]", argument)
-    return tuple(command)
+    if not command and adapter is Adapter.PI and not task.agent:
+        return PI_COMMAND
+    return command

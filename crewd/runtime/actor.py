@@ -88,7 +88,7 @@ class Surroundings:
     """Have the run's rows loaded again and handed to `restart`."""
     settled: Callable[[Actor], None]
     """The run waits for a person only, and nothing waits in its inbox: it may be dropped."""
-    spawn: Callable[[Actor], None]
+    spawn: Callable[[Actor], object]
     """Run `drain` as a supervised task."""
 
 

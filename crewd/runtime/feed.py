@@ -131,6 +131,8 @@ class Feed:
         self._runs: dict[Changes, None] = {}
         self._asks: dict[Changes, None] = {}
         self._tasks: dict[str, dict[Changes, None]] = {}
+        self._bells: dict[str, dict[Bell, None]] = {}
+        """Of those who wait for one ask, by its id."""
 
     def publish(self, batches: Sequence[Batch]) -> None:
         """Take what was committed, in the order of its sequences."""
@@ -161,6 +163,19 @@ class Feed:
         return _registered(self._asks)
 
     @contextmanager
+    def watch_ask(self, ask_id: str) -> Generator[Bell]:
+        """Have a bell rung whenever this one ask changes."""
+        bell = Bell()
+        bells = self._bells.setdefault(ask_id, {})
+        bells[bell] = None
+        try:
+            yield bell
+        finally:
+            del bells[bell]
+            if not bells:
+                self._bells.pop(ask_id, None)
+
+    @contextmanager
     def watch_tasks(self, run_id: str) -> Generator[Changes]:
         """Hear of every task of a run that changes, its latest attempt included."""
         watching = self._tasks.setdefault(run_id, {})
@@ -181,11 +196,17 @@ class Feed:
         if self._runs and (batch.run_changed or batch.deleted):
             for changes in self._runs:
                 changes.tell((run_id,))
-        if self._asks and (batch.ask_ids or batch.deleted):
-            for changes in self._asks:
-                changes.tell(batch.ask_ids, run_id if batch.deleted else "")
+        if batch.ask_ids or batch.deleted:
+            self._publish_asks(batch.ask_ids, run_id if batch.deleted else "")
         for changes in self._tasks.get(run_id, ()):
             changes.tell(batch.task_ids, run_id if batch.deleted else "")
+
+    def _publish_asks(self, ask_ids: Sequence[str], deleted_run: str) -> None:
+        for changes in self._asks:
+            changes.tell(ask_ids, deleted_run)
+        for ask_id in ask_ids if self._bells else ():
+            for bell in self._bells.get(ask_id, ()):
+                bell.ring()
 
 
 class _Channel:

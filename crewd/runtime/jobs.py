@@ -15,6 +15,9 @@ import structlog
 
 from crewd.core import effects as fx
 from crewd.core import stimuli as s
+from crewd.core.redact import redact
+from crewd.core.redact_known import KnownSecrets
+from crewd.core.redact_reports import Masking
 from crewd.core.state import RunState
 from crewd.runtime.actor import Actor
 from crewd.runtime.pump import Pump, PumpTools, silent_exit
@@ -45,6 +48,9 @@ class JobKey(NamedTuple):
     def in_run(self) -> str:
         return f"{self.task_id}/{self.number}"
 
+    def __str__(self) -> str:
+        return f"{self.run_id}/{self.task_id}/{self.number}"
+
 
 class Jobs:
     """Performs effects and routes the host's news."""
@@ -54,7 +60,7 @@ class Jobs:
         tools: PumpTools,
         environment: Environment,
         *,
-        own_variables: Mapping[str, str],
+        own_variables: Callable[[JobKey], Mapping[str, str]],
         find: Callable[[str], Actor | None],
         spawn: Callable[[str, Pump], asyncio.Task[None]],
     ) -> None:
@@ -113,8 +119,32 @@ class Jobs:
     def introduce(self, actor: Actor, snapshot: host.HostSnapshot, *, recovery: bool) -> None:
         """Tell a run what the host has of it, then replay what happened meanwhile."""
         jobs, exits = of_run(snapshot, actor.run_id)
-        actor.tell(ready(snapshot, jobs, exits, recovery=recovery))
+        actor.tell(self.ready(actor.run_id, snapshot, (jobs, exits), recovery=recovery))
         self.replay(actor.state, jobs, exits)
+
+    def ready(
+        self,
+        run_id: str,
+        snapshot: host.HostSnapshot,
+        seen: tuple[Iterable[host.JobSeen], Iterable[host.ExitSeen]] = ((), ()),
+        *,
+        recovery: bool = False,
+    ) -> s.HostReady:
+        """Return what tells a run that the host is there, and what it has of the run."""
+        jobs, exits = seen
+        return s.HostReady(
+            epoch=snapshot.epoch,
+            host=f"{snapshot.boot_id}/{snapshot.pid}",
+            live={
+                JobKey.of(job.job).in_run: s.LiveJob(
+                    pid=job.pid, stdin_seq=job.stdin_seq, stopping=job.stopping
+                )
+                for job in jobs
+            },
+            exiting=frozenset(JobKey.of(seen.job).in_run for seen in exits),
+            recovery=recovery,
+            artifacts=str(self._tools.artifacts.folder(run_id)),
+        )
 
     def replay(
         self, state: RunState, jobs: Iterable[host.JobSeen], exits: Iterable[host.ExitSeen]
@@ -149,24 +179,49 @@ class Jobs:
 
     def _start(self, run_id: str, effect: fx.StartWorker) -> None:
         key = JobKey(run_id, effect.task_id, effect.attempt)
-        own = {**self._own, "CREWD_RUN_ID": run_id, "CREWD_TASK_ID": effect.task_id}
         try:
-            environment = self._environment.build(
-                path=effect.path, given=effect.env, named=effect.env_from, own=own
-            )
+            environment = self._environment_of(key, effect)
         except MissingVariableError as error:
             self._refuse(key, s.Refusal.ENVIRONMENT_MISSING, str(error))
             return
+        arguments = adapter_for(effect.adapter).arguments(effect)
         self._link.start(
             host.StartJob(
                 job=f"{run_id}/{effect.task_id}/{effect.attempt}",
                 epoch=effect.epoch,
-                argv=(effect.executable, *effect.argv[1:]),
+                argv=(effect.executable, *effect.argv[1:], *arguments),
                 cwd=effect.cwd,
                 env=environment,
                 stdin=effect.stdin,
                 keep_children=effect.keep_children,
             )
+        )
+
+    def masking(self, key: JobKey) -> Masking:
+        """Return what masks the secrets of an attempt's worker."""
+        actor = self._find(key.run_id)
+        task = actor.state.tasks.get(key.task_id) if actor else None
+        if actor is None or task is None:
+            return Masking()
+        run, spec = actor.state.run.spec, task.spec
+        agent = run.agents.get(spec.agent)
+        model = spec.model or (agent.model if agent else "")
+        values = self._environment.secrets(
+            given={**run.env, **spec.env},
+            named=spec.env_from,
+            offered=adapter_for(spec.adapter).variables(model),
+            own=self._own(key),
+        )
+        return Masking(KnownSecrets(values))
+
+    def _environment_of(self, key: JobKey, effect: fx.StartWorker) -> dict[str, str]:
+        model = effect.model or (effect.agent.model if effect.agent else "")
+        return self._environment.build(
+            path=effect.path,
+            given=effect.env,
+            named=effect.env_from,
+            offered=adapter_for(effect.adapter).variables(model),
+            own=self._own(key),
         )
 
     def _output(self, job: str, stdout: int, stderr: int) -> None:
@@ -195,7 +250,8 @@ class Jobs:
         attempt = actor.state.live_attempt(key.task_id, key.number) if actor else None
         if actor is None or attempt is None:
             return None
-        pump = Pump(attempt, self._tools, actor.ask)
+        spec = actor.state.tasks[key.task_id].spec
+        pump = Pump(attempt, spec, self._tools, actor.ask, self.masking(key))
         self._pumps[job] = pump, self._spawn(job, pump)
         return pump
 
@@ -215,7 +271,7 @@ class Jobs:
                 task_id=key.task_id,
                 attempt=key.number,
                 kind=s.Refusal(kind) if known else other,
-                message=message,
+                message=redact(message),
             ),
         )
 
@@ -233,25 +289,4 @@ def of_run(
     return (
         [job for key, job in snapshot.jobs.items() if key.startswith(prefix)],
         [seen for key, seen in snapshot.exits.items() if key.startswith(prefix)],
-    )
-
-
-def ready(
-    snapshot: host.HostSnapshot,
-    jobs: Iterable[host.JobSeen],
-    exits: Iterable[host.ExitSeen],
-    *,
-    recovery: bool,
-) -> s.HostReady:
-    return s.HostReady(
-        epoch=snapshot.epoch,
-        host=f"{snapshot.boot_id}/{snapshot.pid}",
-        live={
-            JobKey.of(job.job).in_run: s.LiveJob(
-                pid=job.pid, stdin_seq=job.stdin_seq, stopping=job.stopping
-            )
-            for job in jobs
-        },
-        exiting=frozenset(JobKey.of(seen.job).in_run for seen in exits),
-        recovery=recovery,
     )

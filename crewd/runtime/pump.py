@@ -17,9 +17,14 @@ from typing import Final, TypeVar
 import structlog
 
 from crewd.core.model import Attempt, Survivor
+from crewd.core.redact import redact
+from crewd.core.redact_reports import Masking
 from crewd.core.reports import Verdict
+from crewd.core.spec import TaskSpec
 from crewd.core.stimuli import Stimulus, WorkerExited, WorkerReported
 from crewd.runtime.ids import new_ask_id
+from crewd.runtime.keeping import Keeper
+from crewd.store.artifacts import ArtifactFiles
 from crewd.workers.adapter import Exit
 from crewd.workers.host_link import ExitSeen, HostLink
 from crewd.workers.lines import Stream
@@ -34,12 +39,13 @@ RETRY_SECONDS: Final = 1.0
 """Between tries when a transcript cannot be written: the disk is full, mostly."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PumpTools:
     """What every pump shares."""
 
     link: HostLink
     transcripts: Path
+    artifacts: ArtifactFiles
     executor: Executor
 
 
@@ -49,12 +55,16 @@ class Pump:
     def __init__(
         self,
         attempt: Attempt,
+        spec: TaskSpec,
         tools: PumpTools,
         commit: Callable[[Stimulus], Awaitable[object]],
+        masking: Masking,
     ) -> None:
         self._committed = replace(attempt)
+        self._spec = spec
         self._tools = tools
         self._commit = commit
+        self._masking = masking
         self._ends = {Stream.STDOUT: attempt.stdout_offset, Stream.STDERR: attempt.stderr_offset}
         self._exit: ExitSeen | None = None
         self._wake = asyncio.Event()
@@ -112,6 +122,8 @@ class Pump:
             Transcript.of(self._tools.transcripts, self._committed),
             lambda stream, offset, limit: spools[stream].read(offset, limit),
             new_ask_id,
+            Keeper(self._tools.artifacts, self._committed, self._spec, self._masking.known),
+            masking=self._masking,
         )
 
     async def _record(self, step: Step) -> None:
@@ -167,7 +179,7 @@ def exit_stimulus(attempt: Attempt, seen: ExitSeen, verdict: Verdict) -> WorkerE
         attempt=attempt.number,
         exit_code=seen.exit_code,
         signal=seen.signal,
-        survivors=tuple(Survivor(s.pid, s.command) for s in seen.survivors),
+        survivors=tuple(Survivor(s.pid, redact(s.command)) for s in seen.survivors),
         stopped=seen.stopped,
         never_started=seen.never_started,
         stdin_seq=seen.stdin_seq,

@@ -24,12 +24,14 @@ from crewd.core.stimuli import Command, Create, Due, GoOn, HostGone, Stimulus
 from crewd.runtime.actor import Actor, Encode, Render, RequestKey, Surroundings
 from crewd.runtime.admission import admit, check_disk, disk_trouble
 from crewd.runtime.clock import Clock
-from crewd.runtime.housekeeping import delete_left_transcripts
-from crewd.runtime.jobs import JobKey, Jobs, of_run, ready
-from crewd.runtime.pump import Pump, PumpTools
+from crewd.runtime.housekeeping import clear_left
+from crewd.runtime.jobs import JobKey, Jobs, of_run
+from crewd.runtime.keeping import TextKeeper, texts_of
+from crewd.runtime.pump import PumpTools
 from crewd.runtime.requests import Requests
 from crewd.runtime.slots import Slots
 from crewd.runtime.timers import Timers
+from crewd.runtime.tokens import TaskTokens
 from crewd.store.loading import LoadedRun
 from crewd.store.log import Log
 from crewd.store.reads import Reads
@@ -76,6 +78,7 @@ class Parts:
     tools: PumpTools
     environment: Environment
     own_variables: dict[str, str]
+    tokens: TaskTokens
     max_workers: int
 
 
@@ -86,8 +89,9 @@ class Supervisor:
         self._log = parts.log
         self._reads = parts.reads
         self._link = parts.tools.link
+        self._texts = TextKeeper(parts.tools.artifacts, parts.tools.executor, self._deliver)
         self._tasks = tasks
-        self._transcripts = parts.tools.transcripts
+        self._tools = parts.tools
         self._actors: dict[str, Actor] = {}
         self._loading: dict[str, asyncio.Future[Actor]] = {}
         self._callers: Counter[str] = Counter()
@@ -104,10 +108,11 @@ class Supervisor:
         self._jobs = Jobs(
             parts.tools,
             parts.environment,
-            own_variables=parts.own_variables,
+            own_variables=partial(_own_variables, parts),
             find=self._actors.get,
-            spawn=self._spawn_pump,
+            spawn=lambda job, pump: self._spawn(pump.run(), f"output {job}"),
         )
+        self.masking = self._jobs.masking
         self._around = Surroundings(
             log=parts.log,
             clock=clock,
@@ -117,7 +122,7 @@ class Supervisor:
             perform=self._perform,
             reload=self._reload,
             settled=self._settled,
-            spawn=self._spawn_drain,
+            spawn=lambda actor: self._spawn(actor.drain(), f"run {actor.run_id}"),
         )
 
     # For the rpc edge
@@ -191,7 +196,7 @@ class Supervisor:
         held, self._held = self._held or [], None
         for news in held:
             self.heard(news)
-        self._spawn(delete_left_transcripts(self._transcripts, self._reads), "left transcripts")
+        self._spawn(clear_left(self._tools, self._reads), "left files")
         return len(loaded)
 
     def heard(self, news: host.News) -> None:
@@ -258,8 +263,13 @@ class Supervisor:
         actor = Actor(state, self._around)
         self._actors[actor.run_id] = actor
         if self._snapshot is not None:
-            actor.tell(ready(self._snapshot, (), (), recovery=False))
+            actor.tell(self._jobs.ready(actor.run_id, self._snapshot))
         return actor
+
+    async def _deliver(self, run_id: str, stimulus: Stimulus) -> None:
+        """Tell a run what it must hear though it has ended. Raises RUN_NOT_FOUND."""
+        with self._kept(run_id):
+            await (await self._actor(run_id)).ask(stimulus)
 
     @contextmanager
     def _kept(self, run_id: str) -> Generator[None]:
@@ -295,13 +305,15 @@ class Supervisor:
             actor.restart(state, [HostGone()])
             return
         jobs, exits = of_run(snapshot, actor.run_id)
-        actor.restart(state, [ready(snapshot, jobs, exits, recovery=False)])
+        actor.restart(state, [self._jobs.ready(actor.run_id, snapshot, (jobs, exits))])
         self._jobs.replay(state, jobs, exits)
 
     # Doing
 
     def _perform(self, run_id: str, state: RunState, effects: Sequence[Effect]) -> None:
         self._jobs.perform(run_id, state, effects)
+        for texts in texts_of(effects):
+            self._spawn(self._texts.keep(run_id, texts), f"keep {run_id}")
         if not self._slots.open and not state.live:
             self._idle.set()
 
@@ -313,14 +325,18 @@ class Supervisor:
     def _live_count(self) -> int:
         return sum(len(actor.state.live) for actor in self._actors.values())
 
-    def _spawn_drain(self, actor: Actor) -> None:
-        self._spawn(actor.drain(), f"run {actor.run_id}")
-
-    def _spawn_pump(self, job: str, pump: Pump) -> asyncio.Task[None]:
-        return self._spawn(pump.run(), f"output {job}")
-
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         return self._tasks.create_task(work, name=name)
+
+
+def _own_variables(parts: Parts, job: JobKey) -> dict[str, str]:
+    """Return what tells a worker where the daemon is and what it may say there."""
+    return {
+        **parts.own_variables,
+        "CREWD_RUN_ID": job.run_id,
+        "CREWD_TASK_ID": job.task_id,
+        "CREWD_TASK_TOKEN": parts.tokens.issue(job),
+    }
 
 
 def _state(rows: LoadedRun) -> RunState:

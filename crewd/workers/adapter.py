@@ -12,8 +12,10 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from crewd.core.model import Capabilities, OutboxKind
-from crewd.core.reports import Report, Verdict
+from crewd.core.effects import StartWorker
+from crewd.core.model import Capabilities
+from crewd.core.reports import Said, Verdict
+from crewd.core.words import OutboxKind
 from crewd.workers.lines import Stream
 
 MAX_STATE: Final = 64 * 1024
@@ -38,7 +40,8 @@ class Folded(msgspec.Struct, Generic[S], frozen=True):
     """What a line came to."""
 
     state: S
-    reports: tuple[Report, ...] = ()
+    reports: tuple[Said, ...] = ()
+    """Result texts may be long: the reader keeps those over 64 KiB as artifacts."""
     writes: tuple[tuple[OutboxKind, str], ...] = ()
 
 
@@ -74,6 +77,14 @@ class Adapter(Protocol[S]):
     @property
     def mark(self) -> bytes:
         """What every line has that means something; no other line needs to be folded."""
+        ...
+
+    def arguments(self, start: StartWorker) -> tuple[str, ...]:
+        """Return what follows the task's own command, for this start."""
+        ...
+
+    def variables(self, model: str) -> tuple[str, ...]:
+        """Return which of the daemon's variables its program is offered, where they are set."""
         ...
 
     def initial(self) -> S: ...

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from crewd.core.model import Capabilities, OutboxKind, Outcome, Result
+from crewd.core.effects import StartWorker
+from crewd.core.model import Capabilities, Result
 from crewd.core.reports import Verdict
+from crewd.core.words import OutboxKind, Outcome
 from crewd.workers.adapter import Exit, Folded, Line, NewId
 from crewd.workers.exits import failed
 from crewd.workers.lines import Stream
@@ -15,6 +17,14 @@ class CommandAdapter:
     capabilities = Capabilities()
     folds: frozenset[Stream] = frozenset()
     mark = b""
+
+    def arguments(self, start: StartWorker) -> tuple[str, ...]:  # noqa: ARG002
+        """Add nothing: the task's command says it all."""
+        return ()
+
+    def variables(self, model: str) -> tuple[str, ...]:  # noqa: ARG002
+        """Take nothing: a task names what it needs in `env_from`."""
+        return ()
 
     def initial(self) -> None:
         return None

@@ -6,8 +6,8 @@ import re
 import signal
 from typing import Final
 
-from crewd.core.model import Cause, Outcome
 from crewd.core.reports import Verdict
+from crewd.core.words import Cause, Outcome
 from crewd.workers.adapter import Exit
 from crewd.workers.text import cut
 

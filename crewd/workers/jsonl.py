@@ -13,8 +13,10 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from crewd.core.model import Capabilities, Cause, OutboxKind, Outcome, Result
+from crewd.core.effects import StartWorker
+from crewd.core.model import Capabilities, Result
 from crewd.core.reports import (
+    ArtifactGiven,
     AskWithdrawn,
     Hello,
     Report,
@@ -23,8 +25,9 @@ from crewd.core.reports import (
     Verdict,
     Warned,
 )
-from crewd.workers import jsonl_asks, jsonl_reports
-from crewd.workers.adapter import RESULT_TEXT_BYTES, Exit, Folded, Line, NewId
+from crewd.core.words import Cause, OutboxKind, Outcome
+from crewd.workers import jsonl_artifacts, jsonl_asks, jsonl_reports
+from crewd.workers.adapter import Exit, Folded, Line, NewId
 from crewd.workers.exits import failed
 from crewd.workers.jsonl_values import (
     Fields,
@@ -40,6 +43,8 @@ from crewd.workers.text import cut, is_over
 
 MAX_ASKS: Final = 1024
 """Different questions of one attempt."""
+MAX_ARTIFACTS: Final = 1000
+"""What one attempt may hand in to be kept."""
 MAX_WARNINGS: Final = 8
 """Warnings of one code in one attempt."""
 _DATA_BYTES: Final = 64 * 1024
@@ -47,22 +52,19 @@ _MESSAGE_BYTES: Final = 4 * 1024
 _NAME_BYTES: Final = 256
 
 
-class HandedIn(msgspec.Struct, frozen=True, omit_defaults=True):
-    outcome: Outcome
-    cause: Cause | None = None
-    message: str = ""
-    retryable: bool = False
-
-
 class JsonlState(msgspec.Struct, frozen=True, omit_defaults=True):
     greeted: bool = False
     asked: tuple[str, ...] = ()
     """Digests of the worker's own ids of its questions."""
     warned: dict[str, int] = {}
-    handed_in: HandedIn | None = None
+    artifacts: int = 0
+    """Handed in so far."""
+    handed_in: bool = False
+    """A result was given: from then on only usage counts."""
 
 
-_Handler = Callable[[JsonlState, Fields, NewId], tuple[JsonlState, Sequence[Report]]]
+_Said = Report | ArtifactGiven
+_Handler = Callable[[JsonlState, Fields, NewId], tuple[JsonlState, Sequence[_Said]]]
 
 
 class JsonlAdapter:
@@ -71,6 +73,14 @@ class JsonlAdapter:
     capabilities = Capabilities(can_ask=True)
     folds = frozenset({Stream.STDOUT})
     mark = b'"type"'
+
+    def arguments(self, start: StartWorker) -> tuple[str, ...]:  # noqa: ARG002
+        """Add nothing: the task's command says it all."""
+        return ()
+
+    def variables(self, model: str) -> tuple[str, ...]:  # noqa: ARG002
+        """Take nothing: a task names what it needs in `env_from`."""
+        return ()
 
     def initial(self) -> JsonlState:
         return JsonlState()
@@ -86,15 +96,7 @@ class JsonlAdapter:
             return Folded(state)
         return _fold_object(state, fields, new_id)
 
-    def end(self, state: JsonlState, exit: Exit) -> Verdict:  # noqa: A002
-        given = state.handed_in
-        if given is not None:
-            return Verdict(
-                outcome=given.outcome,
-                cause=given.cause,
-                message=given.message,
-                retryable=given.retryable,
-            )
+    def end(self, state: JsonlState, exit: Exit) -> Verdict:  # noqa: A002, ARG002
         if exit.exit_code == 0 and exit.signal is None:
             return Verdict(
                 outcome=Outcome.NEEDS_ATTENTION,
@@ -122,14 +124,14 @@ def _fold_object(state: JsonlState, fields: Fields, new_id: NewId) -> Folded[Jso
     if handler is None:
         return Folded(state)
     after, reports = handler(state, fields, new_id)
-    if state.handed_in is None:
+    if not state.handed_in:
         return _bounded(after, reports)
     return Folded(state, tuple(r for r in reports if isinstance(r, Used)))
 
 
-def _bounded(state: JsonlState, reports: Sequence[Report]) -> Folded[JsonlState]:
+def _bounded(state: JsonlState, reports: Sequence[_Said]) -> Folded[JsonlState]:
     """Keep a worker that does the same thing wrong all the time from filling the log."""
-    kept: list[Report] = []
+    kept: list[_Said] = []
     warned = state.warned
     for report in reports:
         if isinstance(report, Warned):
@@ -181,13 +183,22 @@ def _ask_withdrawn(
     return state, (AskWithdrawn(ref),) if known else ()
 
 
+def _artifact(state: JsonlState, fields: Fields, _: NewId) -> tuple[JsonlState, Sequence[_Said]]:
+    if state.artifacts == MAX_ARTIFACTS:
+        message = f"an artifact after {MAX_ARTIFACTS} was not kept"
+        return state, (Warned("artifacts_too_many", message),)
+    reports = jsonl_artifacts.artifact(fields)
+    given = sum(isinstance(report, ArtifactGiven) for report in reports)
+    return replace(state, artifacts=state.artifacts + given), reports
+
+
 def _digest(ref: str) -> str:
     """Return a short name of fixed size: ids may be long, the state may not."""
     return hashlib.blake2b(ref.encode(), digest_size=12).hexdigest()
 
 
 def _result(state: JsonlState, fields: Fields, _: NewId) -> tuple[JsonlState, Sequence[Report]]:
-    if state.handed_in is not None:
+    if state.handed_in:
         return state, ()
     outcome = choice_in(fields, "outcome", Outcome)
     if outcome is None or outcome not in {Outcome.COMPLETED, Outcome.FAILED}:
@@ -198,26 +209,16 @@ def _result(state: JsonlState, fields: Fields, _: NewId) -> tuple[JsonlState, Se
     if data is None:
         message = "the data of the result was dropped: over 64 KiB, or too deep"
         reports.append(Warned("result_data_dropped", message))
-    handed_in = HandedIn(outcome)
+    given = ResultGiven(result=Result(text=text, data_json=data or ""), outcome=outcome)
     if outcome is Outcome.FAILED:
-        handed_in = HandedIn(
-            outcome,
+        given = ResultGiven(
+            result=given.result,
+            outcome=outcome,
             cause=choice_in(fields, "cause", Cause) or Cause.REPORTED,
             message=cut(_as_text(fields.get("error")), _MESSAGE_BYTES) or "the worker gave up",
             retryable=flag_in(fields, "retryable", default=True),
         )
-    given = ResultGiven(
-        result=Result(
-            text=cut(text, RESULT_TEXT_BYTES),
-            truncated=is_over(text, RESULT_TEXT_BYTES),
-            data_json=data or "",
-        ),
-        outcome=outcome,
-        message=handed_in.message,
-        cause=handed_in.cause,
-        retryable=handed_in.retryable,
-    )
-    return replace(state, handed_in=handed_in), [*reports, given]
+    return replace(state, handed_in=True), [*reports, given]
 
 
 def _as_text(value: object) -> str:
@@ -243,6 +244,7 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "usage": _saying(jsonl_reports.usage),
     "ask": _ask,
     "ask_withdrawn": _ask_withdrawn,
+    "artifact": _artifact,
     "steer_seen": _saying(jsonl_reports.steer_seen),
     "error": _saying(jsonl_reports.trouble),
     "result": _result,

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Final, cast
 
-from crewd.core.model import AskKind, AskOption
+from crewd.core.model import AskOption
 from crewd.core.reports import Asked, Report, Warned
 from crewd.core.spec import OnTimeout
+from crewd.core.words import AskKind
 from crewd.workers.adapter import NewId
 from crewd.workers.jsonl_values import Fields, choice_in, flag_in, id_in, span_in, text_in
 from crewd.workers.text import cut, is_over

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from crewd.core.model import Cause, Usage
+from crewd.core.model import Usage
 from crewd.core.reports import (
     Message,
     ProgressMade,
@@ -16,6 +16,7 @@ from crewd.core.reports import (
     Used,
     Warned,
 )
+from crewd.core.words import Cause
 from crewd.workers.jsonl_values import (
     Fields,
     choice_in,

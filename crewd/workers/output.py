@@ -8,16 +8,28 @@ Everything here blocks and belongs in a thread, one call at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from typing import Any, Final
 
 import msgspec
 
-from crewd.core.model import Attempt, OutboxKind, Result
-from crewd.core.reports import Report, ResultGiven, Verdict
+from crewd.core.model import Artifact, Attempt, Result
+from crewd.core.redact import Redactor
+from crewd.core.redact_reports import Masking
+from crewd.core.reports import (
+    ArtifactGiven,
+    ArtifactKept,
+    Report,
+    ResultGiven,
+    Said,
+    TurnEnded,
+    Verdict,
+    Warned,
+)
 from crewd.core.values import record
+from crewd.core.words import ArtifactKind, OutboxKind
 from crewd.workers.adapter import (
     RESULT_TEXT_BYTES,
     STDERR_TAIL_BYTES,
@@ -28,11 +40,19 @@ from crewd.workers.adapter import (
 )
 from crewd.workers.lines import Block, Splitter, Stream, lines_of
 from crewd.workers.registry import adapter_for
-from crewd.workers.text import tail_text
+from crewd.workers.text import cut, is_over, tail_text
 from crewd.workers.transcript import Transcript
 
 Read = Callable[[Stream, int, int], bytes]
 """`read(stream, offset, limit)`: bytes of the host's spool; b"" only at its end."""
+
+Keep = Callable[[ArtifactGiven], Artifact | Warned]
+"""Makes the bytes durable and returns the row to record, or says why it cannot be kept.
+
+The result has no name of its own: the task may have one for it.
+"""
+
+NO_SECRETS_KNOWN: Final = Masking()
 
 STEP_BYTES: Final = 1024 * 1024
 """Read of each stream in one step."""
@@ -62,6 +82,8 @@ class _Stored(msgspec.Struct, frozen=True):
 
     skipping: tuple[Stream, ...] = ()
     """Streams whose offset is inside an oversize line."""
+    inside: dict[Stream, int] = {}
+    """Streams whose offset is inside a private key, and how much of it may follow."""
     fold: msgspec.Raw = msgspec.Raw(b"{}")
 
 
@@ -78,23 +100,37 @@ class OutputReader:
     The transcript must have the lengths of the row, as `Transcript.of` makes it.
     """
 
-    def __init__(self, attempt: Attempt, transcript: Transcript, read: Read, new_id: NewId) -> None:
+    def __init__(  # noqa: PLR0913 - what it reads, what it needs for that, what it must hide
+        self,
+        attempt: Attempt,
+        transcript: Transcript,
+        read: Read,
+        new_id: NewId,
+        keep: Keep,
+        *,
+        masking: Masking = NO_SECRETS_KNOWN,
+    ) -> None:
         stored = msgspec.json.decode(attempt.adapter_state, type=_Stored)
         self._adapter: Adapter[Any] = adapter_for(attempt.adapter)
         self._transcript = transcript
         self._read = read
         self._new_id = new_id
+        self._keep = keep
+        self._masking = masking
         self._state: Any = self._adapter.load(bytes(stored.fold).decode())
         self._stored = attempt.adapter_state
-        self._stored_for = (self._state, stored.skipping)
+        self._stored_for = (self._state, stored.skipping, stored.inside)
         offsets = {Stream.STDOUT: attempt.stdout_offset, Stream.STDERR: attempt.stderr_offset}
         self._splitters = {
             stream: Splitter(offset, skipping=stream in stored.skipping)
             for stream, offset in offsets.items()
         }
+        self._redactors = {
+            stream: Redactor(masking.known, inside=stored.inside.get(stream, 0))
+            for stream in Stream
+        }
         self._uncertain = set(Stream)
         """Streams whose transcript may be longer than the row says."""
-        self._result: Result | None = attempt.result
 
     def step(self, stdout_end: int, stderr_end: int) -> Step:
         """Read on towards where the host says its spool ends. EOFError if it does not go there."""
@@ -119,6 +155,10 @@ class OutputReader:
         found = _Found()
         for stream, splitter in self._splitters.items():
             self._take(stream, splitter.finish(), found)
+            held = self._redactors[stream].finish()
+            if held:
+                self._append(stream, held)
+                found.moved = True
         return self._told(found, more=False)
 
     def finish(self, exit_code: int | None, signal: int | None) -> Verdict:
@@ -133,15 +173,17 @@ class OutputReader:
             tail_truncated=truncated,
             stderr_tail=tail_text(stderr, STDERR_TAIL_BYTES, cut_before=more)[0],
         )
-        verdict = self._adapter.end(self._state, ended)
-        if verdict.result is None:
-            return with_changes(verdict, result=self._result)
-        return verdict
+        return self._masking.report(self._adapter.end(self._state, ended))
 
     def _take(self, stream: Stream, blocks: Sequence[Block], found: _Found) -> None:
-        folds = stream in self._adapter.folds
+        folds, redactor = stream in self._adapter.folds, self._redactors[stream]
         for block in blocks:
-            self._append(stream, block.data)
+            shown = (
+                redactor.piece(block.data, begins=block.begins)
+                if block.oversize
+                else redactor.feed(block.data)
+            )
+            self._append(stream, shown)
             found.moved = True
             if folds and not block.oversize:
                 self._fold(stream, block, found)
@@ -164,14 +206,35 @@ class OutputReader:
 
     def _fold_line(self, line: Line, found: _Found) -> None:
         folded = self._adapter.fold(self._state, line, self._new_id)
-        self._state, reports = folded.state, folded.reports
-        if reports:
-            found.reports.extend(reports)
-            self._result = next(
-                (r.result for r in reports if isinstance(r, ResultGiven)), self._result
-            )
+        self._state = folded.state
+        for report in folded.reports:
+            shown = self._masking.report(report)
+            found.reports.extend(map(self._masking.report, self._kept(shown)))
         if folded.writes:
             found.writes.extend(folded.writes)
+
+    def _kept(self, report: Said) -> Iterator[Report]:
+        """Return the report with what it carries made durable, as far as it is too long for it."""
+        if isinstance(report, ArtifactGiven):
+            kept = self._keep(report)
+            yield ArtifactKept(artifact=kept) if isinstance(kept, Artifact) else kept
+        elif isinstance(report, ResultGiven | TurnEnded) and is_over(
+            report.result.text, RESULT_TEXT_BYTES
+        ):
+            text = report.result.text
+            given = ArtifactGiven(name="", text=text, kind=ArtifactKind.RESULT)
+            kept = self._keep(given)
+            yield ArtifactKept(artifact=kept) if isinstance(kept, Artifact) else kept
+            short = Result(
+                text=cut(text, RESULT_TEXT_BYTES),
+                truncated=True,
+                data_json=report.result.data_json,
+                artifact_id=kept.id if isinstance(kept, Artifact) else "",
+                sha256=kept.sha256 if isinstance(kept, Artifact) else "",
+            )
+            yield with_changes(report, result=short)
+        else:
+            yield report
 
     def _told(self, found: _Found, *, more: bool) -> Step:
         return Step(
@@ -190,15 +253,19 @@ class OutputReader:
         """Return the state as text, written anew only if it is another one."""
         state = self._state
         skipping = tuple(s for s, splitter in self._splitters.items() if splitter.skipping)
-        if state is not self._stored_for[0] or skipping != self._stored_for[1]:
-            self._stored = _stored_text(skipping, self._adapter.dump(state))
-            self._stored_for = (state, skipping)
+        inside = {s: redactor.inside for s, redactor in self._redactors.items() if redactor.inside}
+        if state is not self._stored_for[0] or (skipping, inside) != self._stored_for[1:]:
+            fold = self._masking.strings(self._adapter.dump(state))
+            self._stored = _stored_text(skipping, inside, fold)
+            self._stored_for = (state, skipping, inside)
         return self._stored
 
 
-def _stored_text(skipping: Sequence[Stream], fold: str) -> str:
+def _stored_text(skipping: Sequence[Stream], inside: Mapping[Stream, int], fold: str) -> str:
     """Return what `_Stored` reads; nothing at all for a state that says nothing."""
     fields: list[str] = []
+    if inside:
+        fields.append(f'"inside":{msgspec.json.encode(inside).decode()}')
     if skipping:
         fields.append(f'"skipping":{msgspec.json.encode(skipping).decode()}')
     if fold != "{}":

@@ -7,8 +7,11 @@ from typing import Any, Final
 from crewd.workers.adapter import Adapter
 from crewd.workers.command import CommandAdapter
 from crewd.workers.jsonl import JsonlAdapter
+from crewd.workers.pi import PiAdapter
 
-_ADAPTERS: Final[dict[str, Adapter[Any]]] = {a.name: a for a in (CommandAdapter(), JsonlAdapter())}
+_ADAPTERS: Final[dict[str, Adapter[Any]]] = {
+    a.name: a for a in (CommandAdapter(), JsonlAdapter(), PiAdapter())
+}
 
 
 def adapter_for(name: str) -> Adapter[Any]:

@@ -9,10 +9,11 @@ from typing import get_args
 import pytest
 from google.protobuf.descriptor import EnumDescriptor
 
-from crewd.core import events, model, spec, stimuli
+from crewd.core import events, spec, stimuli, words
 from crewd.core.errors import Reason
 from crewd.v1 import (
     actor_pb2,
+    artifact_pb2,
     ask_pb2,
     attempt_pb2,
     error_reason_pb2,
@@ -25,15 +26,16 @@ from crewd.v1 import (
 )
 
 ENUMS: list[tuple[type[StrEnum], EnumDescriptor]] = [
-    (model.ActorKind, actor_pb2.ActorKind.DESCRIPTOR),
-    (model.AskKind, ask_pb2.AskKind.DESCRIPTOR),
-    (model.AskStatus, ask_pb2.AskStatus.DESCRIPTOR),
-    (model.AttemptStatus, attempt_pb2.AttemptStatus.DESCRIPTOR),
-    (model.Cause, failure_pb2.Cause.DESCRIPTOR),
-    (model.Delivery, ask_pb2.Delivery.DESCRIPTOR),
-    (model.Outcome, attempt_pb2.Outcome.DESCRIPTOR),
-    (model.RunStatus, run_pb2.RunStatus.DESCRIPTOR),
-    (model.TaskStatus, task_pb2.TaskStatus.DESCRIPTOR),
+    (words.ActorKind, actor_pb2.ActorKind.DESCRIPTOR),
+    (words.ArtifactKind, artifact_pb2.ArtifactKind.DESCRIPTOR),
+    (words.AskKind, ask_pb2.AskKind.DESCRIPTOR),
+    (words.AskStatus, ask_pb2.AskStatus.DESCRIPTOR),
+    (words.AttemptStatus, attempt_pb2.AttemptStatus.DESCRIPTOR),
+    (words.Cause, failure_pb2.Cause.DESCRIPTOR),
+    (words.Delivery, ask_pb2.Delivery.DESCRIPTOR),
+    (words.Outcome, attempt_pb2.Outcome.DESCRIPTOR),
+    (words.RunStatus, run_pb2.RunStatus.DESCRIPTOR),
+    (words.TaskStatus, task_pb2.TaskStatus.DESCRIPTOR),
     (spec.FailureMode, spec_pb2.FailureMode.DESCRIPTOR),
     (spec.OnNeedsAttention, spec_pb2.OnNeedsAttention.DESCRIPTOR),
     (spec.OnTimeout, ask_pb2.OnTimeout.DESCRIPTOR),

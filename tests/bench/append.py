@@ -11,8 +11,9 @@ from queue import SimpleQueue
 from threading import Thread
 
 from crewd.core.changes import Changes
-from crewd.core.model import Run, RunStatus, Task, TaskStatus
+from crewd.core.model import Run, Task
 from crewd.core.spec import RunSpec, TaskSpec
+from crewd.core.words import RunStatus, TaskStatus
 from crewd.store import Entry, Log
 from tests.bench.history import a_log
 from tests.bench.rows import PER_SECOND, TIMES, Row, at_least, middle, told

@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import cast
 
 from crewd.core.changes import Changes
-from crewd.core.model import Run, RunStatus
+from crewd.core.model import Run
 from crewd.core.spec import RunSpec
 from crewd.core.units import Instant
+from crewd.core.words import RunStatus
 from crewd.rpc.auth import Auth
-from crewd.rpc.ports import Identity, Supervisor, Wiring
+from crewd.rpc.ports import HostView, Identity, Supervisor, Wiring
 from crewd.rpc.server import Server
 from crewd.runtime.feed import Feed
-from crewd.store import Entry, Log, Reads
+from crewd.runtime.tokens import TaskTokens
+from crewd.store import ArtifactFiles, Entry, Log, Reads
 from tests.bench.history import end
 
 TOKEN = "of-the-bench"  # noqa: S105 - nobody else is there
@@ -56,10 +58,11 @@ def _wiring(folder: Path, log: Log, reads: Reads, feed: Feed) -> Wiring:
     return Wiring(
         # Only streams of the log are asked for here: no run is decided.
         supervisor=cast("Supervisor", None),
+        host=cast("HostView", None),
         drain=_no_drain,
         reads=reads,
         feed=feed,
-        auth=Auth(TOKEN),
+        auth=Auth(TOKEN, TaskTokens(b"of a benchmark")),
         identity=Identity(
             version="bench",
             instance_id="bench",
@@ -70,6 +73,8 @@ def _wiring(folder: Path, log: Log, reads: Reads, feed: Feed) -> Wiring:
             start_time=Instant(1),
         ),
         transcripts=folder / "transcripts",
+        artifacts=ArtifactFiles(folder / "artifacts", reserve=0),
+        config_dir=folder / "config",
     )
 
 

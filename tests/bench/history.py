@@ -12,12 +12,13 @@ from pathlib import Path
 from crewd.core.decide import decide
 from crewd.core.effects import StartWorker
 from crewd.core.events import CHATTER
-from crewd.core.model import DAEMON, Outcome, Run
+from crewd.core.model import DAEMON, Run
 from crewd.core.reports import Verdict
 from crewd.core.spec import Limits, RunSpec, TaskSpec
 from crewd.core.state import RunState
 from crewd.core.stimuli import Capacity, Create, HostReady, Stimulus, WorkerExited, WorkerStarted
 from crewd.core.units import Instant
+from crewd.core.words import Outcome
 from crewd.rpc.encode import encode_event
 from crewd.store import Batch, Entry, Log
 from crewd.v1.attempt_event_pb2 import MessagePosted

@@ -369,3 +369,18 @@ async def test_a_reader_that_has_seen_enough_ends_it_quietly(daemon: FakeDaemon)
 
     assert await process.stderr.read() == b""
     assert await process.wait() == 0
+
+
+async def test_a_goal_alone_goes_to_the_default_team(daemon: FakeDaemon) -> None:
+    await crew(daemon, "run", "add a greeting", "--detach")
+
+    (request,) = daemon.requests("CreateRun")
+    assert (request.spec.goal, request.spec.team) == ("add a greeting", "default")
+
+
+async def test_whom_a_run_names_is_said_to_the_daemon(daemon: FakeDaemon) -> None:
+    await crew(daemon, "run", "go", "--workflow", "review", "--detach")
+    await crew(daemon, "run", "go", "--agent", "scribe", "--detach")
+
+    first, second = (request.spec for request in daemon.requests("CreateRun"))
+    assert (first.team, first.workflow, second.agent) == ("", "review", "scribe")

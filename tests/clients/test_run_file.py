@@ -83,8 +83,11 @@ failure_mode: continue
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "run.yaml:1: 'tasks' is required: a list with at least one task"),
-        ("goal: g\ntasks: []", "run.yaml:2: 'tasks' is required: a list with at least one task"),
+        ("", "run.yaml:1: 'tasks' is required, or a 'team', 'workflow' or 'agent'"),
+        (
+            "goal: g\ntasks: []",
+            "run.yaml:2: 'tasks' is required, or a 'team', 'workflow' or 'agent'",
+        ),
         ("- a", "run.yaml:1: a mapping is expected, not a list"),
         ("goal: [\n", "run.yaml:2: did not find expected node content"),
         (

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from crewd.core.model import (
-    Actor,
+from crewd.core.model import Actor, Answer
+from crewd.core.spec import AskPolicy, OnTimeout
+from crewd.core.units import later, seconds
+from crewd.core.words import (
     ActorKind,
-    Answer,
     AskStatus,
     Cause,
     Delivery,
@@ -13,8 +14,6 @@ from crewd.core.model import (
     RunStatus,
     TaskStatus,
 )
-from crewd.core.spec import AskPolicy, OnTimeout
-from crewd.core.units import later, seconds
 from tests.support.builders import (
     BROKEN,
     NO_RESULT,

@@ -7,18 +7,11 @@ import pytest
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import AskAttached, AskDelivered, AskOpened, WarningRaised
 from crewd.core.messages import answer_message
-from crewd.core.model import (
-    Answer,
-    Ask,
-    AskStatus,
-    Delivery,
-    OutboxKind,
-    RunStatus,
-    TaskStatus,
-)
+from crewd.core.model import Answer, Ask
 from crewd.core.reports import Asked, AskWithdrawn
 from crewd.core.spec import OnTimeout
 from crewd.core.units import seconds
+from crewd.core.words import AskStatus, Delivery, OutboxKind, RunStatus, TaskStatus
 from tests.support.builders import (
     BROKEN,
     NO_RESULT,

@@ -13,18 +13,18 @@ from crewd.core.events import (
     RunDeleted,
     RunFinished,
 )
-from crewd.core.model import (
+from crewd.core.model import Survivor
+from crewd.core.reports import Verdict
+from crewd.core.stimuli import Cancel, Delete
+from crewd.core.units import later, seconds
+from crewd.core.words import (
     AskStatus,
     Cause,
     OutboxKind,
     Outcome,
     RunStatus,
-    Survivor,
     TaskStatus,
 )
-from crewd.core.reports import Verdict
-from crewd.core.stimuli import Cancel, Delete
-from crewd.core.units import later, seconds
 from tests.support.builders import (
     BROKEN,
     DONE,

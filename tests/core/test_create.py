@@ -6,9 +6,10 @@ import pytest
 
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import RunCreated, RunFinished, TasksAdded
-from crewd.core.graph import check, waves
-from crewd.core.model import Failure, Run, RunStatus, Task, TaskStatus
+from crewd.core.graph import check
+from crewd.core.model import Failure, Run, Task
 from crewd.core.spec import RunSpec
+from crewd.core.words import RunStatus, TaskStatus
 from tests.support.builders import (
     OPERATOR,
     RUN_ID,
@@ -20,6 +21,7 @@ from tests.support.builders import (
     host_ready,
 )
 from tests.support.play import Play, Told
+from tests.support.waves import waves
 
 
 def created(spec: RunSpec) -> RunCreated:

@@ -10,10 +10,11 @@ from crewd.core.events import (
     TaskFinished,
 )
 from crewd.core.messages import scaffold_text
-from crewd.core.model import OutboxKind, Outcome, Result, RunStatus, TaskStatus
+from crewd.core.model import Result
 from crewd.core.spec import Adapter, Limits
 from crewd.core.stimuli import HostGone
 from crewd.core.units import Instant, later, seconds
+from crewd.core.words import OutboxKind, Outcome, RunStatus, TaskStatus
 from tests.support.builders import (
     DONE,
     HOST,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from crewd.core.events import AskDelivered
-from crewd.core.model import Cause, Delivery, Outcome
 from crewd.core.reports import Verdict
+from crewd.core.words import Cause, Delivery, Outcome
 from tests.support.builders import DONE, KILLED, a_question, a_result, a_spec, a_worker, an_exit
 from tests.support.play import Play
 

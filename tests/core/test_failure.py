@@ -6,9 +6,10 @@ import pytest
 
 from crewd.core.events import RunFinished
 from crewd.core.marks import RunStopping
-from crewd.core.model import Cause, Failure, RunStatus, TaskStatus
+from crewd.core.model import Failure
 from crewd.core.spec import OnNeedsAttention
 from crewd.core.stimuli import Break, GoOn
+from crewd.core.words import Cause, RunStatus, TaskStatus
 from tests.support.builders import (
     BROKEN,
     NO_RESULT,

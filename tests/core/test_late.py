@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from crewd.core.model import RunStatus, TaskStatus
 from crewd.core.reports import Message
 from crewd.core.stimuli import (
     Capacity,
@@ -19,6 +18,7 @@ from crewd.core.stimuli import (
     WorkerReported,
     WorkerStarted,
 )
+from crewd.core.words import RunStatus, TaskStatus
 from tests.support.builders import (
     BROKEN,
     DONE,

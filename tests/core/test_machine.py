@@ -16,7 +16,7 @@ from crewd.core.apply import apply
 from crewd.core.effects import Decision
 from crewd.core.events import Event
 from crewd.core.marks import Mark, OutboxQueued
-from crewd.core.model import Answer, AskStatus, OutboxKind, Survivor, Usage
+from crewd.core.model import Answer, Survivor, Usage
 from crewd.core.reports import AskWithdrawn, Hello, Message, ProgressMade, Report, SteerSeen, Used
 from crewd.core.spec import (
     Adapter,
@@ -31,6 +31,7 @@ from crewd.core.spec import (
 )
 from crewd.core.state import RunState
 from crewd.core.units import Instant, seconds
+from crewd.core.words import AskStatus, OutboxKind
 from tests.support import checks
 from tests.support.builders import (
     OPERATOR,

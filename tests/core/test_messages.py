@@ -8,9 +8,10 @@ from crewd.core.effects import CloseStdin, WriteWorker
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import SteerUpdated
 from crewd.core.marks import OutboxTaken
-from crewd.core.model import Capabilities, OutboxKind
+from crewd.core.model import Capabilities
 from crewd.core.reports import Hello, SteerSeen
 from crewd.core.stimuli import OutboxAccepted, OutboxRoom, Steer
+from crewd.core.words import OutboxKind
 from tests.support.builders import BROKEN, OPERATOR, a_result, a_spec, a_task, a_worker
 from tests.support.facts import write
 from tests.support.play import Play, Told

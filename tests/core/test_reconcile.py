@@ -4,11 +4,11 @@ import pytest
 
 from crewd.core.effects import CloseStdin, WriteWorker
 from crewd.core.events import AttemptEnded, AttemptStarted, RunRecovered, TaskRetryScheduled
-from crewd.core.model import Cause, Outcome, RunStatus, TaskStatus
 from crewd.core.spec import TaskSpec
 from crewd.core.state import RunState
 from crewd.core.stimuli import HostGone, LiveJob
 from crewd.core.units import later, seconds
+from crewd.core.words import Cause, Outcome, RunStatus, TaskStatus
 from tests.support.builders import (
     HOST,
     a_result,

@@ -7,10 +7,11 @@ import pytest
 from crewd.core.effects import Continue
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import RunBlocked, RunFinished, RunResumed, TaskFinished, TaskRequeued
-from crewd.core.model import AskStatus, Failure, Result, RunStatus, TaskStatus
+from crewd.core.model import Failure, Result
 from crewd.core.spec import FailureMode, Limits, OnNeedsAttention
 from crewd.core.stimuli import Resolution
 from crewd.core.units import later, seconds
+from crewd.core.words import AskStatus, RunStatus, TaskStatus
 from tests.support.builders import (
     BROKEN,
     NO_RESULT,

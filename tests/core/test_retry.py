@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from crewd.core.events import AttemptEnded, TaskHeld, TaskRequeued, TaskRetryScheduled
-from crewd.core.model import Cause, Outcome, RunStatus, TaskStatus
 from crewd.core.retry import HOPELESS, jitter_fraction, may_retry, retry_delay
 from crewd.core.spec import RetryPolicy
 from crewd.core.stimuli import Refusal, WorkerRefused
 from crewd.core.units import Instant, later, seconds
+from crewd.core.words import Cause, Outcome, RunStatus, TaskStatus
 from tests.support.builders import (
     BROKEN,
     RUN_ID,

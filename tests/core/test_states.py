@@ -6,7 +6,6 @@ import pytest
 
 from crewd.core.apply import apply
 from crewd.core.events import RunFinished, TaskFinished
-from crewd.core.model import RunStatus, TaskStatus
 from crewd.core.states import (
     RUN_MOVES,
     RUN_TERMINAL,
@@ -16,6 +15,7 @@ from crewd.core.states import (
     check_run_move,
     check_task_move,
 )
+from crewd.core.words import RunStatus, TaskStatus
 from tests.support.builders import START, a_spec, a_state, a_task
 
 

@@ -6,18 +6,11 @@ import pytest
 
 from crewd.core.effects import CloseStdin
 from crewd.core.events import AttemptEnded, LimitReached, RunFinished, TaskRetryScheduled
-from crewd.core.model import (
-    Cause,
-    Failure,
-    Outcome,
-    Result,
-    RunStatus,
-    TaskStatus,
-    Usage,
-)
+from crewd.core.model import Failure, Result, Usage
 from crewd.core.reports import Used
 from crewd.core.spec import Limits
 from crewd.core.units import later, seconds
+from crewd.core.words import Cause, Outcome, RunStatus, TaskStatus
 from tests.support.builders import (
     DONE,
     NO_RESULT,

@@ -17,8 +17,8 @@ from crewd.core.events import (
     TaskFinished,
     TaskRetryScheduled,
 )
-from crewd.core.graph import check, find_cycle, waves
-from crewd.core.model import AskStatus, Cause, OutboxKind, RunStatus, TaskStatus, Usage
+from crewd.core.graph import check, find_cycle
+from crewd.core.model import Usage
 from crewd.core.reports import Used
 from crewd.core.retry import may_retry, retry_delay
 from crewd.core.spec import Limits, OnTimeout, RetryPolicy, RunSpec, TaskSpec
@@ -26,6 +26,7 @@ from crewd.core.state import RunState
 from crewd.core.states import RUN_MOVES, TASK_MOVES
 from crewd.core.stimuli import Break, GoOn
 from crewd.core.units import Span, seconds
+from crewd.core.words import AskStatus, Cause, OutboxKind, RunStatus, TaskStatus
 from tests.support.builders import (
     BROKEN,
     START,
@@ -37,6 +38,7 @@ from tests.support.builders import (
     a_worker,
 )
 from tests.support.play import Play, Told
+from tests.support.waves import waves
 
 Case = Mapping[str, Any]
 MS: Final = 1000

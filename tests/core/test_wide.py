@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crewd.core.effects import Continue
 from crewd.core.events import RunCancelRequested, TaskFinished
-from crewd.core.model import RunStatus, TaskStatus
+from crewd.core.words import RunStatus, TaskStatus
 from tests.support.builders import BROKEN, a_careful_spec, a_spec, a_task, host_ready
 from tests.support.play import Play, Told
 from tests.support.rows import Rows

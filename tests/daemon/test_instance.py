@@ -14,6 +14,7 @@ from crewd.instance import (
     lock_socket,
     lock_state,
     operator_token,
+    task_key,
     try_lock,
 )
 from crewd.refusal import Refusal
@@ -154,6 +155,17 @@ def test_the_token_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     assert len(token) >= 43
     assert operator_token(path) == token
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_key_of_workers_tokens_is_made_once_and_is_no_token(tmp_path: Path) -> None:
+    path = tmp_path / "task.key"
+    key = task_key(path)
+    assert len(key) >= 43
+    assert (task_key(path), path.stat().st_mode & 0o777) == (key, 0o600)
+    assert task_key(tmp_path / "other.key") != key
+    path.chmod(0o644)
+    with pytest.raises(Refusal, match="others can read or change the key"):
+        task_key(path)
 
 
 def test_a_token_that_others_can_read_is_refused(tmp_path: Path) -> None:

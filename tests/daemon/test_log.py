@@ -47,7 +47,7 @@ def test_secrets_stay_out_of_the_log() -> None:
     log.set_up(LogLevel.INFO, LogFormat.JSON, stream)
     structlog.get_logger().info("call", token="crewt_abc", input_tokens=3)  # noqa: S106
     entry = json.loads(stream.getvalue())
-    assert (entry["token"], entry["input_tokens"]) == ("[hidden]", 3)
+    assert (entry["token"], entry["input_tokens"]) == ("***", 3)
 
 
 def test_what_libraries_say_comes_into_the_same_log() -> None:

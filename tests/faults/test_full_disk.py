@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crewd_client import CrewdError
+from crewd_client import CrewdError, list_artifacts
 from crewd_client.v1.run_pb2 import RUN_STATUS_COMPLETED
 from tests.support.daemon import Daemon, eventually
 from tests.support.desk import Desk, plain, shell, worker
@@ -78,6 +78,25 @@ async def test_a_full_disk_is_said_and_nothing_is_lost_by_it(desk: Desk) -> None
     assert (run.status, run.usage.input_tokens) == (RUN_STATUS_COMPLETED, 7)
     assert await desk.output(run_id, "prints") == LINES
     assert desk.heard("asks", "answer") == ["q"]
+
+
+async def test_what_is_handed_in_on_a_full_disk_is_kept_once_there_is_room(desk: Desk) -> None:
+    go, ballast = desk.root / "go", desk.root / "disk" / "ballast"
+    task = worker("gives", f"wait {go}", "notes 2 100000", "result ok")
+    task.output.name = "answer.txt"
+    run_id = await desk.submit(task)
+    await desk.happened(run_id, "attempt_started", "gives")
+    fill(ballast)
+    go.touch()
+    assert await refusal(desk) == "DISK_LOW"
+    assert [artifact async for artifact in list_artifacts(desk.client, run_id)] == []
+    ballast.unlink()
+    assert (await desk.ended(run_id)).status == RUN_STATUS_COMPLETED
+    found = [artifact async for artifact in list_artifacts(desk.client, run_id)]
+    assert [artifact.name for artifact in found] == ["note-1", "note-2", "answer.txt"]
+    assert [artifact.size_bytes for artifact in found] == [100_000, 100_000, 2]
+    folder = desk.root / "disk" / "s" / "artifacts" / run_id
+    assert {path.name for path in folder.iterdir()} == {artifact.sha256 for artifact in found}
 
 
 async def refusal(desk: Desk) -> str:

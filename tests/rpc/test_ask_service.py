@@ -5,7 +5,7 @@ import asyncio
 import grpc
 
 from crewd.core.events import AskOpened, RunFinished, RunStarted
-from crewd.core.model import RunStatus
+from crewd.core.words import RunStatus
 from crewd.v1 import ask_pb2
 from crewd.v1 import ask_service_pb2 as pb
 from tests.rpc.world import AUTH, World, an_ask, refused

@@ -6,6 +6,7 @@ import pytest
 
 from crewd.core import events as e
 from crewd.core import model as m
+from crewd.core import words as w
 from crewd.core.spec import RunSpec, TaskSpec
 from crewd.core.state import RunState
 from crewd.core.units import Instant
@@ -17,7 +18,7 @@ AT = Instant(1_750_000_000_123_456)
 RUN = m.Run(
     id="run_a",
     spec=RunSpec(cwd="/w", goal="g"),
-    task_counts={m.TaskStatus.COMPLETED: 2},
+    task_counts={w.TaskStatus.COMPLETED: 2},
     usage=m.Usage(turns=3),
 )
 TASK = m.Task(run_id="run_a", id="t", position=0, spec=TaskSpec(id="t", command=("true",)))
@@ -32,35 +33,36 @@ EVENTS: list[e.Event] = [
     e.RunBlocked(reason="needs_attention", detail="t", task_ids=("t",)),
     e.RunCancelRequested(reason="enough", force=True),
     e.RunResumed(cause="retry", requeued_task_ids=("t",)),
-    e.RunFinished(status=m.RunStatus.COMPLETED, result=m.Result(text="r")),
+    e.RunFinished(status=w.RunStatus.COMPLETED, result=m.Result(text="r")),
     e.RunRecovered(adopted=("t/1",), lost=()),
     e.RunDeleted(freed_bytes=7),
-    e.TaskRetryScheduled(task_id="t", next_attempt=3, not_before=AT, cause=m.Cause.EXIT),
+    e.TaskRetryScheduled(task_id="t", next_attempt=3, not_before=AT, cause=w.Cause.EXIT),
     e.TaskRequeued(task_id="t", cause="retry"),
-    e.TaskFinished(task_id="t", status=m.TaskStatus.FAILED, reason="exit"),
+    e.TaskFinished(task_id="t", status=w.TaskStatus.FAILED, reason="exit"),
     e.TaskHeld(task_id="t", reason="slots"),
     e.AttemptStarting(task_id="t", attempt=2, adapter="command", epoch="e1"),
     e.AttemptStarted(task_id="t", attempt=2, pid=42, host="h"),
     e.AttemptStopping(task_id="t", attempt=2, cause="timeout"),
-    e.AttemptEnded(task_id="t", attempt=2, outcome=m.Outcome.COMPLETED, exit_code=0),
+    e.AttemptEnded(task_id="t", attempt=2, outcome=w.Outcome.COMPLETED, exit_code=0),
     e.TaskProgressed(task_id="t", attempt=2, progress=m.Progress(percent=0.0)),
     e.MessagePosted(task_id="t", attempt=2, role="assistant", text="hello"),
     e.ToolStarted(task_id="t", attempt=2, tool_id="1", name="bash"),
     e.ToolEnded(task_id="t", attempt=2, tool_id="1", is_error=True),
     e.UsageReported(task_id="t", attempt=2, delta=m.Usage(cost_micros=0)),
-    e.ProviderErrorReported(task_id="t", attempt=2, cause=m.Cause.THROTTLED, message="wait"),
+    e.ProviderErrorReported(task_id="t", attempt=2, cause=w.Cause.THROTTLED, message="wait"),
     e.AskOpened(ASK),
     e.AskAttached(ask_id="ask_a", task_id="t", attempt=3, worker_ref="q1"),
-    e.AskSettled(ask_id="ask_a", task_id="t", attempt=2, outcome=m.AskStatus.ANSWERED),
-    e.AskDelivered(ask_id="ask_a", task_id="t", attempt=2, delivery=m.Delivery.DELIVERED),
+    e.AskSettled(ask_id="ask_a", task_id="t", attempt=2, outcome=w.AskStatus.ANSWERED),
+    e.AskDelivered(ask_id="ask_a", task_id="t", attempt=2, delivery=w.Delivery.DELIVERED),
     e.SteerUpdated(task_id="t", attempt=2, steer_id="steer_a", status="queued", text="left"),
+    e.ArtifactRecorded(m.Artifact(id="art_a", run_id="run_a", task_id="t", attempt=2, name="a")),
     e.LimitReached(reason="max_turns", used=3, maximum=2, action="stopped"),
     e.WarningRaised(code="spill", message="long line", task_id="t", attempt=2),
 ]
 
 
 def encoded(event: e.Event, actor: m.Actor = m.DAEMON) -> Event:
-    recorded = e.Recorded(event, AT, actor, 5, m.RunStatus.RUNNING, m.TaskStatus.RUNNING)
+    recorded = e.Recorded(event, AT, actor, 5, w.RunStatus.RUNNING, w.TaskStatus.RUNNING)
     kind, data = encode_event(recorded, RunState(RUN), 77)
     assert len(data) <= EVENT_BYTES
     parsed = Event.FromString(data)
@@ -75,7 +77,7 @@ def test_every_event_of_the_core_has_a_kind_of_the_contract() -> None:
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_the_kind_names_the_payload_and_the_envelope_is_whole(event: e.Event) -> None:
-    told = encoded(event, m.Actor(m.ActorKind.OPERATOR, "ada", "crew/1"))
+    told = encoded(event, m.Actor(w.ActorKind.OPERATOR, "ada", "crew/1"))
     assert told.WhichOneof("payload") == told.kind
     assert (told.sequence, told.run_sequence, told.run_id) == (77, 5, "run_a")
     assert (told.time.seconds, told.time.nanos) == (1_750_000_000, 123_456_000)
@@ -88,15 +90,15 @@ def test_an_event_reads_as_it_always_did() -> None:
     ended = e.AttemptEnded(
         task_id="t",
         attempt=2,
-        outcome=m.Outcome.FAILED,
-        cause=m.Cause.EXIT,
+        outcome=w.Outcome.FAILED,
+        cause=w.Cause.EXIT,
         message="exited with code 7",
         exit_code=7,
         stdout_bytes=12,
         proof="exit",
         survivors=(m.Survivor(9, "sleep"),),
     )
-    recorded = e.Recorded(ended, AT, m.DAEMON, 5, None, m.TaskStatus.RUNNING)
+    recorded = e.Recorded(ended, AT, m.DAEMON, 5, None, w.TaskStatus.RUNNING)
     _, data = encode_event(recorded, RunState(RUN), 77)
     assert data.hex() == (
         "084d10051a0b0880c3bbc206108094ef3a220572756e5f612a017430023a0d617474656d70745f656e646564"
@@ -109,7 +111,7 @@ def test_an_event_reads_as_it_always_did() -> None:
 
 
 def test_a_workers_events_name_its_attempt() -> None:
-    told = encoded(EVENTS[18], m.Actor(m.ActorKind.WORKER, "t"))
+    told = encoded(EVENTS[18], m.Actor(w.ActorKind.WORKER, "t"))
     assert told.actor.name == "run_a/t/2"
 
 
@@ -124,7 +126,7 @@ def test_the_end_of_a_run_tells_what_it_took() -> None:
         e.MessagePosted(task_id="t", attempt=2, role="assistant", text=LONG),
         e.TaskFinished(
             task_id="t",
-            status=m.TaskStatus.COMPLETED,
+            status=w.TaskStatus.COMPLETED,
             message=LONG,
             result=m.Result(text=LONG, data_json=f'"{LONG}"'),
             error=m.Failure(reason="x", message=LONG),
@@ -174,6 +176,6 @@ def test_what_is_long_is_cut_so_that_an_event_stays_small(event: e.Event) -> Non
 
 def test_data_that_does_not_fit_is_left_out_whole() -> None:
     result = m.Result(text="short", data_json='{"a": "%s"}' % ("x" * 70_000))
-    event = e.TaskFinished(task_id="t", status=m.TaskStatus.COMPLETED, result=result)
+    event = e.TaskFinished(task_id="t", status=w.TaskStatus.COMPLETED, result=result)
     told = encoded(event).task_finished.result
     assert (told.text, told.data_json, told.truncated) == ("short", "", True)

@@ -12,7 +12,7 @@ from crewd.rpc.errors import CODES, DETAILS_BYTES, AskSettledError, refusal
 from crewd.v1 import ask_pb2
 from crewd.v1.error_reason_pb2 import ErrorReason
 
-LATER = {"UNSPECIFIED", "ARTIFACT_NOT_FOUND", "AGENT_NOT_FOUND", "RUN_READ_ONLY", "NOT_TRUSTED"}
+LATER = {"UNSPECIFIED", "RUN_READ_ONLY"}
 """In the contract, and not given by anything there is."""
 
 

@@ -5,7 +5,7 @@ from base64 import urlsafe_b64encode
 import pytest
 
 from crewd.core.events import RunFinished, RunStarted
-from crewd.core.model import RunStatus
+from crewd.core.words import RunStatus
 from crewd.v1 import ask_service_pb2, run_pb2, run_stream_pb2
 from crewd.v1 import run_service_pb2 as pb
 from crewd.v1 import run_task_pb2 as task_pb

@@ -6,7 +6,7 @@ import pytest
 
 from crewd.core.events import AttemptEnded, AttemptStarted, AttemptStarting, RunStarted
 from crewd.core.marks import OutputRead
-from crewd.core.model import Outcome
+from crewd.core.words import Outcome
 from crewd.v1 import run_stream_pb2 as pb
 from crewd.workers.lines import Stream
 from crewd.workers.transcript import Transcript

@@ -10,8 +10,8 @@ from crewd.core.events import (
     TaskFinished,
     TaskRetryScheduled,
 )
-from crewd.core.model import RunStatus, TaskStatus
 from crewd.core.units import Instant
+from crewd.core.words import RunStatus, TaskStatus
 from crewd.v1 import run_service_pb2 as pb
 from crewd.v1 import run_task_pb2 as task_pb
 from crewd.v1 import task_pb2

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from crewd.core.errors import CrewdError
-from crewd.core.spec import Adapter, FailureMode, OnTimeout, RetryPolicy
+from crewd.core.spec import Adapter, FailureMode, OnTimeout, OutputSpec, RetryPolicy, RunSpec
 from crewd.core.units import seconds
-from crewd.rpc.spec import checked_spec
+from crewd.rpc.spec import Staffed, checked_spec
 from crewd.v1 import ask_pb2, spec_pb2
 from crewd.v1.run_service_pb2 import CreateRunRequest
 from tests.rpc.requests import a_request, a_task
@@ -33,9 +34,15 @@ WRONG = {
 """What is wrong with the worst request of these tests."""
 
 
+def checked(request: CreateRunRequest, *, daemon_path: str) -> RunSpec:
+    return checked_spec(
+        request, daemon_path=daemon_path, staff=lambda spec, _given: Staffed(spec)
+    ).spec
+
+
 def refused(request: CreateRunRequest) -> CrewdError:
     with pytest.raises(CrewdError) as raised:
-        checked_spec(request, daemon_path="/usr/bin:/bin")
+        checked(request, daemon_path="/usr/bin:/bin")
     return raised.value
 
 
@@ -46,7 +53,7 @@ def fields(error: CrewdError) -> list[str]:
 def test_defaults_are_filled_in(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "sub").mkdir()
-    spec = checked_spec(a_request(tmp_path / "sub" / "."), daemon_path="/bin")
+    spec = checked(a_request(tmp_path / "sub" / "."), daemon_path="/bin")
     (task,) = spec.tasks
     assert (spec.title, spec.failure_mode) == ("measure", FailureMode.FAIL_FAST)
     assert (spec.cwd, spec.project_root) == (str(tmp_path / "sub"), str(tmp_path))
@@ -63,7 +70,7 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
 def test_a_run_without_a_goal_is_named_by_its_first_task(tmp_path: Path) -> None:
     request = a_request(tmp_path)
     request.spec.goal = " \n"
-    assert checked_spec(request, daemon_path="").title == "build"
+    assert checked(request, daemon_path="").title == "build"
 
 
 def test_what_is_given_is_kept(tmp_path: Path) -> None:
@@ -77,7 +84,7 @@ def test_what_is_given_is_kept(tmp_path: Path) -> None:
     spec.asks.on_timeout = ask_pb2.ON_TIMEOUT_DECLINE
     spec.limits.max_tokens = 5
     request.env.vars["C"] = "d"
-    got = checked_spec(request, daemon_path="")
+    got = checked(request, daemon_path="")
     build, test = got.tasks
     assert build.retry == RetryPolicy(max_attempts=7, backoff=seconds(90), max_backoff=seconds(90))
     assert test.retry == RetryPolicy(jitter=0.0)
@@ -160,6 +167,16 @@ def test_a_program_that_is_not_there_names_the_path_searched(tmp_path: Path) -> 
     }
 
 
+def test_an_agent_that_is_not_there_comes_with_the_command_that_installs_it(
+    tmp_path: Path,
+) -> None:
+    error = refused(a_request(tmp_path, a_task("a", command="pi")))
+    assert error.violations[0].description == (
+        "no program 'pi' in PATH '/usr/bin:/bin'; "
+        "to install it: npm install -g @earendil-works/pi-coding-agent"
+    )
+
+
 def test_a_program_with_a_slash_is_looked_for_in_the_tasks_directory(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     program = tmp_path / "sub" / "run.sh"
@@ -168,17 +185,74 @@ def test_a_program_with_a_slash_is_looked_for_in_the_tasks_directory(tmp_path: P
     request.spec.tasks[0].cwd = "sub"
     assert refused(request).reason == "WORKER_NOT_FOUND"
     program.chmod(0o700)
-    (task,) = checked_spec(request, daemon_path="").tasks
+    (task,) = checked(request, daemon_path="").tasks
     assert (task.executable, task.cwd) == (str(program), str(tmp_path / "sub"))
 
 
 def test_a_program_that_an_earlier_task_may_make_is_not_missed(tmp_path: Path) -> None:
     made = a_task("b", command="./made", needs=["a"])
-    spec = checked_spec(a_request(tmp_path, a_task("a"), made), daemon_path="")
+    spec = checked(a_request(tmp_path, a_task("a"), made), daemon_path="")
     assert spec.tasks[1].executable == str(tmp_path / "made")
 
 
 def test_an_adapter_that_starts_nothing_needs_no_program(tmp_path: Path) -> None:
     scaffold = spec_pb2.TaskSpec(id="a", adapter="scaffold")
-    (task,) = checked_spec(a_request(tmp_path, scaffold), daemon_path="").tasks
+    (task,) = checked(a_request(tmp_path, scaffold), daemon_path="").tasks
     assert (task.adapter, task.executable) == (Adapter.SCAFFOLD, "")
+
+
+def test_a_task_waits_for_those_whose_outputs_it_reads(tmp_path: Path) -> None:
+    plan, build = a_task("plan"), a_task("build")
+    plan.output.name = "plan.md"
+    build.reads.append("plan.md")
+
+    spec = checked(a_request(tmp_path, build, plan), daemon_path="")
+
+    assert [task.depends_on for task in spec.tasks] == [("plan",), ()]
+    assert spec.tasks[1].output == OutputSpec(name="plan.md")
+
+
+def test_what_a_task_must_hand_in_is_a_schema_of_its_own(tmp_path: Path) -> None:
+    given = a_task("a")
+    given.output.schema.update({"type": "object", "required": ["count"]})
+
+    (task,) = checked(a_request(tmp_path, given), daemon_path="").tasks
+
+    assert json.loads(task.output.schema_json) == {"type": "object", "required": ["count"]}
+
+
+def test_outputs_that_cannot_be_are_refused_by_field(tmp_path: Path) -> None:
+    bad, reader = a_task("a"), a_task("b")
+    bad.output.name = "../plan.md"
+    bad.output.schema.update({"type": "no such type"})
+    reader.reads.append("nobody.md")
+
+    assert fields(refused(a_request(tmp_path, bad, reader))) == [
+        "tasks[0].output.name",
+        "tasks[0].output.schema",
+        "tasks[1].reads",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({"team": "default"}, ["team"]),
+        ({"agent": "a", "workflow": "w"}, ["workflow", "agent"]),
+    ],
+)
+def test_what_a_run_is_made_from_is_said_once(
+    tmp_path: Path, changes: dict[str, str], wrong: list[str]
+) -> None:
+    request = a_request(tmp_path)
+    request.spec.MergeFrom(spec_pb2.RunSpec(**changes))  # type: ignore[arg-type]
+
+    assert fields(refused(request)) == wrong
+
+
+def test_a_team_needs_a_goal(tmp_path: Path) -> None:
+    request = a_request(tmp_path)
+    del request.spec.tasks[:]
+    request.spec.team, request.spec.goal = "default", " "
+
+    assert fields(refused(request)) == ["goal"]

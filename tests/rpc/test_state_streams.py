@@ -9,8 +9,8 @@ import grpc
 import pytest
 
 from crewd.core.events import AskOpened, AskSettled, RunFinished, RunStarted
-from crewd.core.model import AskStatus, RunStatus
 from crewd.core.stimuli import Delete
+from crewd.core.words import AskStatus, RunStatus
 from crewd.v1 import ask_pb2, ask_service_pb2, run_pb2
 from crewd.v1 import run_stream_pb2 as pb
 from tests.rpc.world import AUTH, PATIENCE, World, a_world, an_ask, refusal_of, refused

@@ -10,8 +10,8 @@ import grpc
 import pytest
 
 from crewd.core.events import MessagePosted, RunFinished, RunStarted, WarningRaised
-from crewd.core.model import RunStatus
 from crewd.core.stimuli import Delete
+from crewd.core.words import RunStatus
 from crewd.v1 import run_stream_pb2 as pb
 from crewd.v1.event_pb2 import Event
 from tests.rpc.world import AUTH, PATIENCE, World, a_world, refusal_of, refused

@@ -20,12 +20,14 @@ from crewd.core.decide import decide
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import CHATTER, Event, Recorded
 from crewd.core.marks import Mark
-from crewd.core.model import DAEMON, Actor, ActorKind, Ask, AskOption, Run
+from crewd.core.model import DAEMON, Actor, Ask, AskOption, Run
+from crewd.core.redact_reports import Masking
 from crewd.core.spec import RunSpec, TaskSpec
 from crewd.core.state import RunState
 from crewd.core.stimuli import Command, Create
 from crewd.core.turn import Turn
 from crewd.core.units import Instant
+from crewd.core.words import ActorKind
 from crewd.rpc.auth import Auth
 from crewd.rpc.encode import encode_event
 from crewd.rpc.errors import DETAILS_KEY
@@ -33,17 +35,24 @@ from crewd.rpc.ports import Identity, Wiring
 from crewd.rpc.server import Server
 from crewd.runtime.actor import Render, RequestKey
 from crewd.runtime.feed import Feed
-from crewd.store import Entry, Log, Reads, Request
+from crewd.runtime.tokens import TaskTokens
+from crewd.store import ArtifactFiles, Entry, Log, Reads, Request
 from crewd.v1.ask_service_pb2_grpc import AskServiceStub
+from crewd.v1.catalog_service_pb2_grpc import CatalogServiceStub
 from crewd.v1.daemon_service_pb2_grpc import DaemonServiceStub
 from crewd.v1.run_service_pb2_grpc import RunServiceStub
+from crewd.v1.worker_service_pb2_grpc import WorkerServiceStub
+from crewd.workers.host_link import HostGoneError, HostSnapshot
 
 if TYPE_CHECKING:
     from crewd.v1.ask_service_pb2_grpc import AskServiceAsyncStub
+    from crewd.v1.catalog_service_pb2_grpc import CatalogServiceAsyncStub
     from crewd.v1.daemon_service_pb2_grpc import DaemonServiceAsyncStub
     from crewd.v1.run_service_pb2_grpc import RunServiceAsyncStub
+    from crewd.v1.worker_service_pb2_grpc import WorkerServiceAsyncStub
 
 TOKEN = "secret-of-the-operator"  # noqa: S105 - of a test
+TASK_TOKENS = TaskTokens(b"the key of a test")
 AUTH = (("authorization", f"Bearer {TOKEN}"), ("x-crewd-client", "test/1"))
 PATIENCE = 10.0
 """Longer than anything here takes."""
@@ -77,6 +86,9 @@ class ScriptedSupervisor:
 
     def info(self) -> Info:
         return self.told
+
+    def masking(self, _job: object) -> Masking:
+        return Masking()
 
     async def create(self, create: Create, request: RequestKey | None, render: Render) -> bytes:
         state = RunState(Run(id=create.run_id, spec=create.spec))
@@ -141,6 +153,28 @@ class ScriptedSupervisor:
         return self._now
 
 
+class ScriptedHost:
+    """Has what the test says; None: it does not answer."""
+
+    def __init__(self) -> None:
+        self.snapshot: HostSnapshot | None = HostSnapshot(
+            pid=4242,
+            version="0.1.0",
+            protocol=1,
+            epoch="epoch",
+            boot_id="boot",
+            jobs={},
+            exits={},
+            lost={},
+            strays=(),
+        )
+
+    async def list(self) -> HostSnapshot:
+        if self.snapshot is None:
+            raise HostGoneError
+        return self.snapshot
+
+
 def _request(run_id: str, key: RequestKey, response: bytes, now: Instant) -> Request:
     return Request(
         id=key.id, run_id=run_id, method=key.method, digest=key.digest, response=response, time=now
@@ -170,6 +204,7 @@ class World:
     reads: Reads
     feed: Feed
     supervisor: ScriptedSupervisor
+    host: ScriptedHost
     wiring: Wiring
     server: Server
     drains: list[bool] = field(default_factory=list[bool])
@@ -197,6 +232,14 @@ class World:
     @property
     def daemon(self) -> DaemonServiceAsyncStub:
         return DaemonServiceStub(self.channel())
+
+    @property
+    def catalog(self) -> CatalogServiceAsyncStub:
+        return CatalogServiceStub(self.channel())
+
+    @property
+    def workers(self) -> WorkerServiceAsyncStub:
+        return WorkerServiceStub(self.channel())
 
     async def create(self, run_id: str, *task_ids: str, goal: str = "measure") -> RunState:
         """Have a run, as if somebody had created it."""
@@ -269,6 +312,7 @@ async def a_world(folder: Path, *, heartbeat_seconds: float = 15.0) -> AsyncGene
     )
     reads = Reads(folder / "crewd.db")
     supervisor = ScriptedSupervisor(log, reads)
+    host = ScriptedHost()
     drains: list[bool] = []
 
     async def drain(*, wait: bool) -> int:
@@ -287,18 +331,21 @@ async def a_world(folder: Path, *, heartbeat_seconds: float = 15.0) -> AsyncGene
     )
     wiring = Wiring(
         supervisor=supervisor,
+        host=host,
         drain=drain,
         reads=reads,
         feed=feed,
-        auth=Auth(TOKEN),
+        auth=Auth(TOKEN, TASK_TOKENS),
         identity=identity,
         transcripts=folder / "transcripts",
+        artifacts=ArtifactFiles(folder / "artifacts", reserve=0),
+        config_dir=folder / "config",
         heartbeat_seconds=heartbeat_seconds,
     )
     server = Server(wiring)
     await server.start()
     await server.set_serving(serving=True)
-    world = World(folder, log, reads, feed, supervisor, wiring, server, drains)
+    world = World(folder, log, reads, feed, supervisor, host, wiring, server, drains)
     try:
         yield world
     finally:

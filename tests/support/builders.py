@@ -9,18 +9,12 @@ from typing import Final
 from crewd.core.effects import StartWorker
 from crewd.core.model import (
     Actor,
-    ActorKind,
     AskOption,
     Attempt,
-    AttemptStatus,
-    Cause,
-    Outcome,
     Result,
     Run,
-    RunStatus,
     Survivor,
     Task,
-    TaskStatus,
 )
 from crewd.core.reports import Asked, ResultGiven, Verdict
 from crewd.core.spec import (
@@ -38,6 +32,14 @@ from crewd.core.state import RunState
 from crewd.core.states import TASK_LIVE
 from crewd.core.stimuli import Create, HostReady, LiveJob, WorkerExited
 from crewd.core.units import Instant, Span
+from crewd.core.words import (
+    ActorKind,
+    AttemptStatus,
+    Cause,
+    Outcome,
+    RunStatus,
+    TaskStatus,
+)
 
 START: Final = Instant(1_893_456_000_000_000)
 RUN_ID: Final = "run_1"
@@ -243,6 +245,9 @@ def a_start(task: TaskSpec, attempt: int = 1, epoch: str = HOST_EPOCH) -> StartW
         task_id=task.id,
         attempt=attempt,
         epoch=epoch,
+        adapter=task.adapter,
+        agent=None,
+        model=task.model,
         executable=task.executable,
         argv=task.command,
         cwd=task.cwd,

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from crewd.core.effects import Decision
 from crewd.core.events import AttemptStarting
-from crewd.core.model import AskStatus, AttemptStatus, Capabilities, Outbox, RunStatus, TaskStatus
+from crewd.core.model import Capabilities, Outbox
 from crewd.core.state import RunState
 from crewd.core.states import RUN_TERMINAL, TASK_LIVE, TASK_TERMINAL
 from crewd.core.units import Instant
+from crewd.core.words import AskStatus, AttemptStatus, RunStatus, TaskStatus
 from tests.support.rows import Rows
 
 CAN_STEER = Capabilities(can_ask=True, can_steer=True)

@@ -15,9 +15,9 @@ from crewd.core.effects import Continue, Decision
 from crewd.core.errors import CrewdError
 from crewd.core.events import Event, Recorded
 from crewd.core.marks import Mark
-from crewd.core.model import TaskStatus
 from crewd.core.state import RunState
 from crewd.core.units import Instant, Span
+from crewd.core.words import TaskStatus
 from tests.support.builders import START, an_empty_state
 from tests.support.fake_host import FakeHost, Job, Key
 from tests.support.rows import Rows

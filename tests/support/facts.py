@@ -11,23 +11,19 @@ from crewd.core.events import (
     RunFinished,
     TaskFinished,
 )
-from crewd.core.model import (
-    Actor,
-    Answer,
-    AskStatus,
-    Cause,
-    Delivery,
-    Failure,
-    Outbox,
-    OutboxKind,
-    Outcome,
-    Result,
-    RunStatus,
-    TaskStatus,
-)
+from crewd.core.model import Actor, Answer, Failure, Outbox, Result
 from crewd.core.reports import Verdict
 from crewd.core.spec import TaskSpec
 from crewd.core.units import Instant
+from crewd.core.words import (
+    AskStatus,
+    Cause,
+    Delivery,
+    OutboxKind,
+    Outcome,
+    RunStatus,
+    TaskStatus,
+)
 from tests.support.builders import HOST_EPOCH, RUN_ID
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from crewd.core import effects as fx
-from crewd.core.model import Cause, Outcome, Result, Survivor
+from crewd.core.model import Result, Survivor
 from crewd.core.reports import Report, Verdict
 from crewd.core.stimuli import HostReady, LiveJob, Refusal, WorkerExited, WorkerRefused
+from crewd.core.words import Cause, Outcome
 from tests.support.builders import HOST, an_exit
 
 Key = tuple[str, int]
@@ -86,7 +87,7 @@ class FakeHost:
                 return self._stop((task, number))
             case fx.ForgetWorker(task_id=task, attempt=number):
                 self.exits.pop((task, number), None)
-            case fx.Continue():
+            case fx.Continue() | fx.KeepText() | fx.KeepInOrder():
                 pass
         return None
 

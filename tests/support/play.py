@@ -7,7 +7,14 @@ from typing import NamedTuple
 from crewd.core.decide import decide
 from crewd.core.effects import Continue, Effect
 from crewd.core.events import Event, Recorded
-from crewd.core.model import Answer, Ask, Attempt, Outbox, RunStatus, Survivor, Task, TaskStatus
+from crewd.core.model import (
+    Answer,
+    Ask,
+    Attempt,
+    Outbox,
+    Survivor,
+    Task,
+)
 from crewd.core.reports import Report, Verdict
 from crewd.core.spec import RunSpec
 from crewd.core.state import RunState
@@ -28,6 +35,7 @@ from crewd.core.stimuli import (
     WorkerStarted,
 )
 from crewd.core.units import Instant, seconds
+from crewd.core.words import RunStatus, TaskStatus
 from tests.support.builders import (
     DONE,
     KILLED,

@@ -4,8 +4,9 @@ import signal
 
 import pytest
 
-from crewd.core.model import Cause, Outcome, Result
+from crewd.core.model import Result
 from crewd.core.reports import Verdict
+from crewd.core.words import Cause, Outcome
 from crewd.workers.adapter import Exit
 from crewd.workers.registry import adapter_for
 

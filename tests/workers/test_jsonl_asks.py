@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from crewd.core.model import AskKind, AskOption
-from crewd.core.reports import Asked, Report, Warned
+from crewd.core.model import AskOption
+from crewd.core.reports import Asked, Said, Warned
 from crewd.core.spec import OnTimeout
 from crewd.core.units import seconds
+from crewd.core.words import AskKind
 from crewd.workers.adapter import Line
 from crewd.workers.jsonl import JsonlAdapter
 from crewd.workers.lines import Stream
@@ -20,9 +21,9 @@ def ask(**fields: object) -> tuple[Asked, list[str]]:
     return asked, [r.code for r in reports if isinstance(r, Warned)]
 
 
-def folded(*lines: dict[str, object]) -> list[Report]:
+def folded(*lines: dict[str, object]) -> list[Said]:
     adapter = JsonlAdapter()
-    state, reports = adapter.initial(), list[Report]()
+    state, reports = adapter.initial(), list[Said]()
     for line in lines:
         data = json.dumps(line).encode()
         state_and_reports = adapter.fold(state, Line(Stream.STDOUT, data), lambda: "ask_1")

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crewd.core.model import Outcome
-from crewd.core.reports import Report
+from crewd.core.reports import Said
+from crewd.core.words import Outcome
 from crewd.workers.adapter import Exit, Line
 from crewd.workers.jsonl import JsonlAdapter, JsonlState
 from crewd.workers.lines import Stream
@@ -39,9 +39,9 @@ def line(kind: str, fields: dict[str, object]) -> bytes:
 LINES = st.builds(line, st.sampled_from(TYPES), OBJECTS)
 
 
-def fold(lines: list[bytes]) -> tuple[JsonlState, list[Report]]:
+def fold(lines: list[bytes]) -> tuple[JsonlState, list[Said]]:
     adapter = JsonlAdapter()
-    state, reports = adapter.initial(), list[Report]()
+    state, reports = adapter.initial(), list[Said]()
     for data in lines:
         folded = adapter.fold(state, Line(Stream.STDOUT, data), lambda: "ask_1")
         state = folded.state

@@ -14,20 +14,17 @@ from crewd.core.messages import (
 )
 from crewd.core.model import (
     Actor,
-    ActorKind,
     Answer,
     Ask,
     AskOption,
-    AskStatus,
     Attempt,
-    Cause,
     Result,
     Run,
     Task,
-    TaskStatus,
 )
 from crewd.core.spec import RunSpec, TaskSpec
 from crewd.core.units import SECOND, Instant
+from crewd.core.words import ActorKind, AskStatus, Cause, TaskStatus
 
 RUN = Run(id="run_a", spec=RunSpec(goal="ship “it”", cwd="/w"))
 SPEC = TaskSpec(id="report", title="Report", role="writer", prompt="Write.", cwd="/w/sub")

@@ -17,6 +17,7 @@ from tests.clients.support.fake_daemon import FakeDaemon
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-c", "from crewd_client.cli import main; main()"]
 PATIENCE = 20
+Env = dict[str, str] | None
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ def environment(state_dir: Path) -> dict[str, str]:
     }
 
 
-async def start(daemon: FakeDaemon, *arguments: str, cwd: Path | None = None) -> Process:
+async def start(
+    daemon: FakeDaemon, *arguments: str, cwd: Path | None = None, env: Env = None
+) -> Process:
     return await asyncio.create_subprocess_exec(
         *COMMAND,
         *arguments,
@@ -47,15 +50,19 @@ async def start(daemon: FakeDaemon, *arguments: str, cwd: Path | None = None) ->
         stdout=PIPE,
         stderr=PIPE,
         cwd=cwd or daemon.state_dir,
-        env=environment(daemon.state_dir),
+        env=environment(daemon.state_dir) | (env or {}),
     )
 
 
 async def crew(
-    daemon: FakeDaemon, *arguments: str, cwd: Path | None = None, stdin: str = ""
+    daemon: FakeDaemon,
+    *arguments: str,
+    cwd: Path | None = None,
+    stdin: str = "",
+    env: Env = None,
 ) -> Ended:
     """Run a command to its end."""
-    return await ended(await start(daemon, *arguments, cwd=cwd), stdin)
+    return await ended(await start(daemon, *arguments, cwd=cwd, env=env), stdin)
 
 
 async def ended(process: Process, stdin: str = "") -> Ended:

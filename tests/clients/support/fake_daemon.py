@@ -13,6 +13,7 @@ import grpc
 import grpc.aio
 
 from crewd_client.locate import DaemonFile
+from crewd_client.v1.artifact_pb2 import Artifact
 from crewd_client.v1.ask_pb2 import ASK_STATUS_ANSWERED, ASK_STATUS_DECLINED, ASK_STATUS_OPEN, Ask
 from crewd_client.v1.ask_service_pb2 import (
     AnswerAskRequest,
@@ -26,12 +27,19 @@ from crewd_client.v1.ask_service_pb2 import (
 )
 from crewd_client.v1.daemon_service_pb2 import GetServerInfoRequest, GetServerInfoResponse
 from crewd_client.v1.event_pb2 import Event
+from crewd_client.v1.run_artifact_pb2 import (
+    ListArtifactsRequest,
+    ListArtifactsResponse,
+    ReadArtifactRequest,
+    ReadArtifactResponse,
+)
 from crewd_client.v1.run_pb2 import (
     RUN_STATUS_CANCELLED,
     RUN_STATUS_COMPLETED,
     RUN_STATUS_FAILED,
     RUN_STATUS_RUNNING,
     Run,
+    TaskCounts,
 )
 from crewd_client.v1.run_service_pb2 import (
     CancelRunRequest,
@@ -76,6 +84,8 @@ class FakeDaemon:
     asks: dict[str, Ask] = field(default_factory=dict[str, Ask])
     events: list[Event] = field(default_factory=list[Event])
     output: bytes = b""
+    artifacts: list[Artifact] = field(default_factory=list[Artifact])
+    artifact_bytes: bytes = b""
     page_size: int = 2
     chunk: int = 7
     refusals: dict[str, list[RefusedError]] = field(default_factory=dict[str, list[RefusedError]])
@@ -165,7 +175,8 @@ class FakeDaemon:
 
     def CreateRun(self, request: CreateRunRequest) -> CreateRunResponse:
         if request.validate_only:
-            return CreateRunResponse(run=Run(title="as it would be"))
+            counts = TaskCounts(queued=len(request.spec.tasks))
+            return CreateRunResponse(run=Run(title="as it would be", task_counts=counts))
         run = self.add_run(Run(title=request.spec.title))
         if self.on_create is not None:
             self.on_create(run)
@@ -253,6 +264,33 @@ class FakeDaemon:
             )
             offset += len(data)
         yield ReadOutputResponse(attempt=1, offset=size, next_offset=size, eof=True)
+
+    def ListArtifacts(self, request: ListArtifactsRequest) -> ListArtifactsResponse:
+        page, token = self._page(self.artifacts, request.page_token)
+        return ListArtifactsResponse(artifacts=page, next_page_token=token)
+
+    async def ReadArtifact(
+        self, request: ReadArtifactRequest
+    ) -> AsyncIterator[ReadArtifactResponse]:
+        found = [a for a in self.artifacts if request.artifact_id == a.id or request.name == a.name]
+        if not found:
+            raise RefusedError(grpc.StatusCode.NOT_FOUND, "ARTIFACT_NOT_FOUND", "no such artifact")
+        data, offset = self.artifact_bytes, request.offset
+        end = min(offset + request.limit, len(data)) if request.limit else len(data)
+        told: Artifact | None = found[-1]
+        while True:
+            part = data[offset : min(offset + self.chunk, end)]
+            offset += len(part)
+            yield ReadArtifactResponse(
+                artifact=told,
+                offset=offset - len(part),
+                data=part,
+                next_offset=offset,
+                eof=offset == len(data),
+            )
+            told = None
+            if offset >= end:
+                return
 
     def _page(self, items: list[Any], token: str) -> tuple[list[Any], str]:
         start = int(token or 0)

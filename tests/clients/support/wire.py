@@ -17,7 +17,13 @@ from google.rpc.error_details_pb2 import (
 )
 from google.rpc.status_pb2 import Status
 
-from crewd_client.v1 import ask_service_pb2, daemon_service_pb2, run_service_pb2
+from crewd_client.v1 import (
+    ask_service_pb2,
+    catalog_service_pb2,
+    daemon_service_pb2,
+    run_service_pb2,
+    worker_service_pb2,
+)
 
 Check = Callable[[str, Any, dict[str, str]], Awaitable[None]]
 
@@ -52,7 +58,14 @@ def bad_request(field: str, description: str) -> Message:
 def server_of(servicer: object, check: Check) -> grpc.aio.Server:
     """Serve every method of the contract that the object has; `check` is called before each."""
     server = grpc.aio.server()
-    for module in (ask_service_pb2, daemon_service_pb2, run_service_pb2):
+    modules = (
+        ask_service_pb2,
+        catalog_service_pb2,
+        daemon_service_pb2,
+        run_service_pb2,
+        worker_service_pb2,
+    )
+    for module in modules:
         descriptor: Any = module.DESCRIPTOR
         for service in descriptor.services_by_name.values():
             handlers: dict[str, Any] = {

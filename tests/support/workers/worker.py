@@ -60,7 +60,7 @@ class Worker:
             if kind in self._heard:
                 self._heard[kind].put(message)
 
-    def _tell(self, kind: str, **fields: object) -> None:
+    def _tell(self, kind: str, /, **fields: object) -> None:
         self._print(json.dumps({"type": kind, **fields}))
 
     def _print(self, line: str) -> None:
@@ -82,6 +82,17 @@ class Worker:
         count, size = map(int, rest.split())
         for _ in range(count):
             self._tell("message", text="m" * size)
+
+    def _file(self, rest: str) -> None:
+        """Hand in a file of the directory."""
+        name, path = rest.split()
+        self._tell("artifact", name=name, path=path, kind="report")
+
+    def _notes(self, rest: str) -> None:
+        """Hand in so many texts, each of so many characters."""
+        count, size = map(int, rest.split())
+        for number in range(1, count + 1):
+            self._tell("artifact", name=f"note-{number}", text=str(number % 10) * size)
 
     def _usage(self, tokens: str) -> None:
         self._tell("usage", input_tokens=int(tokens), output_tokens=1, cost_usd=0.001)
@@ -110,6 +121,10 @@ class Worker:
 
     def _result(self, text: str) -> None:
         self._tell("result", outcome="completed", text=text)
+
+    def _long(self, size: str) -> None:
+        """Hand in a result of so many characters."""
+        self._result("r" * int(size))
 
     def _fail(self, message: str) -> None:
         self._tell("result", outcome="failed", error=message, retryable=False)

@@ -27,11 +27,30 @@ if TYPE_CHECKING:
         UnavailableError,
         Violation,
     )
-    from crewd_client.pages import list_asks, list_events, list_runs, list_tasks
-    from crewd_client.watch import Change, read_output, watch_asks, watch_run, watch_runs
+    from crewd_client.pages import (
+        list_agents,
+        list_artifacts,
+        list_asks,
+        list_events,
+        list_runs,
+        list_skills,
+        list_tasks,
+        list_teams,
+        list_workflows,
+    )
+    from crewd_client.watch import (
+        Change,
+        read_artifact,
+        read_output,
+        watch_asks,
+        watch_run,
+        watch_runs,
+    )
+    from crewd_client.worker import Answer, NotAWorkerError, Option, Worker
 
 __all__ = [
     "AccessError",
+    "Answer",
     "AskSettledError",
     "Change",
     "Client",
@@ -39,24 +58,33 @@ __all__ = [
     "CursorExpiredError",
     "InvalidRequestError",
     "NoDaemonError",
+    "NotAWorkerError",
     "NotFoundError",
+    "Option",
     "RequestIdReusedError",
     "SequenceError",
     "StatusConflictError",
     "UnavailableError",
     "Violation",
+    "Worker",
     "__version__",
+    "list_agents",
+    "list_artifacts",
     "list_asks",
     "list_events",
     "list_runs",
+    "list_skills",
     "list_tasks",
+    "list_teams",
+    "list_workflows",
+    "read_artifact",
     "read_output",
     "watch_asks",
     "watch_run",
     "watch_runs",
 ]
 
-_MODULES = ("client", "errors", "pages", "watch")
+_MODULES = ("client", "errors", "pages", "watch", "worker")
 
 
 def __getattr__(name: str) -> object:

@@ -28,7 +28,9 @@ _COMMANDS = {
     "wait": ("watch", "Wait until a run is over."),
     "events": ("events", "Print the events of a run."),
     "logs": ("logs", "Print what a task's worker wrote."),
+    "artifacts": ("artifacts", "List what a run keeps, or print one thing of it."),
     "asks": ("asks", "List the questions that wait for an answer."),
+    "ask": ("ask", "Ask a person a question, inside a worker."),
     "answer": ("asks", "Answer a question."),
     "cancel": ("control", "End runs."),
     "resume": ("control", "Let a blocked or ended run go on."),
@@ -36,6 +38,11 @@ _COMMANDS = {
     "resolve": ("control", "Decide about a task that needs attention."),
     "steer": ("control", "Send a word to a running worker."),
     "rm": ("control", "Delete runs that are over."),
+    "agents": ("catalog", "List the agents there are, or show one."),
+    "teams": ("catalog", "List the teams there are, or show one."),
+    "workflows": ("catalog", "List the workflows there are, or show one."),
+    "skills": ("catalog", "List the skills there are, or show one."),
+    "validate": ("validate", "Tell what is wrong with agents, teams, workflows and skills."),
     "call": ("call", "Call any method of the daemon with JSON."),
 }
 

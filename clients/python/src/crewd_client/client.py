@@ -12,15 +12,19 @@ from crewd_client._version import __version__
 from crewd_client.errors import NoDaemonError
 from crewd_client.locate import Location, StrPath
 from crewd_client.v1.ask_service_pb2_grpc import AskServiceStub
+from crewd_client.v1.catalog_service_pb2_grpc import CatalogServiceStub
 from crewd_client.v1.daemon_service_pb2 import GetServerInfoRequest
 from crewd_client.v1.daemon_service_pb2_grpc import DaemonServiceStub
 from crewd_client.v1.run_service_pb2_grpc import RunServiceStub
 from crewd_client.v1.server_pb2 import ServerInfo
+from crewd_client.v1.worker_service_pb2_grpc import WorkerServiceStub
 
 if TYPE_CHECKING:
     from crewd_client.v1.ask_service_pb2_grpc import AskServiceAsyncStub
+    from crewd_client.v1.catalog_service_pb2_grpc import CatalogServiceAsyncStub
     from crewd_client.v1.daemon_service_pb2_grpc import DaemonServiceAsyncStub
     from crewd_client.v1.run_service_pb2_grpc import RunServiceAsyncStub
+    from crewd_client.v1.worker_service_pb2_grpc import WorkerServiceAsyncStub
 
 
 class Client:
@@ -39,6 +43,8 @@ class Client:
         self._connection = connection
         self._runs: RunServiceAsyncStub = RunServiceStub(channel)
         self._asks: AskServiceAsyncStub = AskServiceStub(channel)
+        self._worker: WorkerServiceAsyncStub = WorkerServiceStub(channel)
+        self._catalog: CatalogServiceAsyncStub = CatalogServiceStub(channel)
         self._daemon: DaemonServiceAsyncStub = DaemonServiceStub(channel)
         self._server: ServerInfo | None = None
         # Told true when a watch loses the daemon, and false when it is back.
@@ -85,6 +91,15 @@ class Client:
     @property
     def asks(self) -> AskServiceAsyncStub:
         return self._asks
+
+    @property
+    def worker(self) -> WorkerServiceAsyncStub:
+        """What only a worker may call, for its own task; `Worker` is easier."""
+        return self._worker
+
+    @property
+    def catalog(self) -> CatalogServiceAsyncStub:
+        return self._catalog
 
     @property
     def daemon(self) -> DaemonServiceAsyncStub:

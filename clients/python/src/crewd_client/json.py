@@ -17,9 +17,11 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar, cast
 
+from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 EVENT = "crewd.v1.Event"
@@ -180,6 +182,7 @@ def _duration(duration: Duration) -> str:
 _MESSAGES: Mapping[str, Encode] = {
     Duration.DESCRIPTOR.full_name: _duration,
     Timestamp.DESCRIPTOR.full_name: lambda time: time.ToJsonString(),
+    Struct.DESCRIPTOR.full_name: json_format.MessageToDict,
 }
 
 
@@ -266,9 +269,11 @@ class _Reader:
                 message.FromTimedelta(_timedelta(value))
             elif isinstance(message, Timestamp):
                 message.FromJsonString(_text(value))
+            elif isinstance(message, Struct):
+                json_format.ParseDict(_free(value), message)
             else:
                 self.read(message, value, path)
-        except ValueError as error:
+        except (ValueError, json_format.ParseError) as error:
             self._add(path, str(error))
 
     def _scalar(self, field: FieldDescriptor, value: object, path: Path) -> object:
@@ -346,6 +351,23 @@ def _bytes(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except binascii.Error:
         raise ValueError("base64 is expected") from None
+
+
+def _free(value: object) -> dict[str, object]:
+    """Give data whose shape is its author's own, as JSON has it."""
+    if not isinstance(value, dict):
+        raise ValueError(f"a mapping is expected, not {_kind(value)}")  # noqa: TRY004
+    return {str(k): _free_value(v) for k, v in cast("dict[object, object]", value).items()}
+
+
+def _free_value(value: object) -> object:
+    if isinstance(value, Plain):
+        return value.value
+    if isinstance(value, dict):
+        return _free(cast("object", value))
+    if isinstance(value, list):
+        return [_free_value(item) for item in cast("list[object]", value)]
+    return value
 
 
 def _timedelta(value: object) -> timedelta:

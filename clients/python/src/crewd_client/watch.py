@@ -22,6 +22,7 @@ from crewd_client.errors import CrewdError, SequenceError, UnavailableError
 from crewd_client.v1.ask_pb2 import Ask
 from crewd_client.v1.ask_service_pb2 import AskFilter, WatchAsksRequest
 from crewd_client.v1.event_pb2 import Event
+from crewd_client.v1.run_artifact_pb2 import ReadArtifactRequest, ReadArtifactResponse
 from crewd_client.v1.run_pb2 import Run, RunFilter
 from crewd_client.v1.run_stream_pb2 import (
     ReadOutputRequest,
@@ -142,6 +143,36 @@ async def read_output(
         if link.ended and not request.follow:
             return
         await link.pause()
+
+
+async def read_artifact(
+    client: Client, request: ReadArtifactRequest
+) -> AsyncGenerator[ReadArtifactResponse, None]:
+    """Give an artifact stretch by stretch, going on where it broke off.
+
+    The daemon compares the digest only of what it sends in one piece. After a break that is up to
+    who reads: `Artifact.sha256`.
+    """
+    link = _Link(client, silence=None)
+    request = ReadArtifactRequest.FromString(request.SerializeToString())
+    end = None
+    while not link.ended:
+        async with aclosing(link.responses(client.runs.ReadArtifact(request))) as responses:
+            async for response in responses:
+                yield response
+                if request.limit and end is None:
+                    end = response.offset + request.limit
+                if response.artifact.id:
+                    # A later one of the same name is another.
+                    request.artifact_id = response.artifact.id
+                    request.ClearField("name")
+                request.offset = response.next_offset
+                if response.eof or response.next_offset == end:
+                    return
+                if end is not None:
+                    request.limit = end - response.next_offset
+        if not link.ended:
+            await link.pause()
 
 
 class _Link:

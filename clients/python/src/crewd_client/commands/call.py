@@ -14,7 +14,13 @@ from crewd_client.commands.exits import Exit, Refusal
 from crewd_client.commands.session import Session, read_text
 from crewd_client.commands.terminal import put_json
 from crewd_client.json import JsonError, did_you_mean, from_json, to_json
-from crewd_client.v1 import ask_service_pb2, daemon_service_pb2, run_service_pb2
+from crewd_client.v1 import (
+    ask_service_pb2,
+    catalog_service_pb2,
+    daemon_service_pb2,
+    run_service_pb2,
+    worker_service_pb2,
+)
 
 
 @click.command()
@@ -56,7 +62,13 @@ def _message(text: str, kind: Any) -> object:  # noqa: ANN401  # as above
 
 
 def _services() -> dict[str, ServiceDescriptor]:
-    modules = (ask_service_pb2, daemon_service_pb2, run_service_pb2)
+    modules = (
+        ask_service_pb2,
+        catalog_service_pb2,
+        daemon_service_pb2,
+        run_service_pb2,
+        worker_service_pb2,
+    )
     # Any: the generated code does not tell what a file's descriptor holds.
     descriptors: list[Any] = [module.DESCRIPTOR for module in modules]
     return {

@@ -117,6 +117,8 @@ _HINTS = {
     "RUN_NOT_FOUND": "see `crew ls -a`",
     "TASK_NOT_FOUND": "see `crew show RUN`",
     "ASK_NOT_FOUND": "see `crew asks -a`",
+    "ARTIFACT_NOT_FOUND": "see `crew artifacts RUN`",
+    "AGENT_NOT_FOUND": "see `crew agents`",
     "RUN_NOT_FINISHED": "end it first: crew cancel RUN",
     "TOKEN_MISSING": "`crewd where` tells where a token is looked for",
     "TOKEN_INVALID": "`crewd where` tells which token is used",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sized
 
-from crewd_client.commands.terminal import clean, clock, seconds_between, span, word
+from crewd_client.commands.terminal import clean, clock, seconds_between, size, span, word
+from crewd_client.v1.artifact_pb2 import Artifact
 from crewd_client.v1.ask_pb2 import Ask, AskAnswer
 from crewd_client.v1.attempt_event_pb2 import AttemptEnded, AttemptStarted
 from crewd_client.v1.event_pb2 import Event
@@ -98,6 +99,10 @@ def _recovered(recovered: RunRecovered) -> str:
     return f"a new daemon took the run over{counts}"
 
 
+def _recorded(artifact: Artifact) -> str:
+    return f"{artifact.id} {artifact.name} ({size(artifact.size_bytes)})"
+
+
 def _limit(limit: LimitReached) -> str:
     used, most = str(limit.used), str(limit.max)
     if limit.reason == "max_duration":
@@ -146,6 +151,7 @@ _SAY: dict[str, Callable[[Event], str]] = {
     "steer_updated": lambda e: _joined(
         f"{e.steer_updated.steer_id} {word(e.steer_updated, 'status')}", e.steer_updated.text
     ),
+    "artifact_recorded": lambda e: _recorded(e.artifact_recorded.artifact),
     "limit_reached": lambda e: _limit(e.limit_reached),
     "warning_raised": lambda e: _joined("warning", e.warning_raised.message),
 }

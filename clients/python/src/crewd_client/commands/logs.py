@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
-import sys
-
 import click
 
 from crewd_client.client import Client
 from crewd_client.commands.exits import Exit
 from crewd_client.commands.pick import pick_run
 from crewd_client.commands.session import Session
-from crewd_client.commands.terminal import clean_block, note
+from crewd_client.commands.terminal import Sink, note
 from crewd_client.v1.run_stream_pb2 import (
     OUTPUT_STREAM_STDERR,
     OUTPUT_STREAM_STDOUT,
@@ -44,7 +41,7 @@ def logs(session: Session, /, run: str, task: str, *, follow: bool, **options: i
             attempt=options["attempt"] or 0,
             stream=OUTPUT_STREAM_STDERR if options["stderr"] else OUTPUT_STREAM_STDOUT,
         )
-        sink = _Sink()
+        sink = Sink()
         lines, ended = options["tail"], False
         if lines is not None:
             data, ended = await _tail(client, request, lines)
@@ -77,22 +74,3 @@ async def _tail(client: Client, request: ReadOutputRequest, lines: int) -> tuple
         request.attempt, request.offset = parts[-1].attempt, parts[-1].next_offset
     kept = data.splitlines(keepends=True)
     return b"".join(kept[max(len(kept) - lines, 0) :]), any(part.eof for part in parts)
-
-
-class _Sink:
-    """Writes bytes as they are to a file or pipe, and harmless text to a terminal."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._terminal = sys.stdout.isatty()
-
-    def write(self, data: bytes) -> None:
-        if self._terminal:
-            sys.stdout.write(clean_block(self._decoder.decode(data)))
-        else:
-            sys.stdout.buffer.write(data)
-        sys.stdout.flush()
-
-    def finish(self) -> None:
-        if self._terminal:
-            sys.stdout.write(clean_block(self._decoder.decode(b"", final=True)))

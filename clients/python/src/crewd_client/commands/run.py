@@ -37,6 +37,7 @@ _ON_ASK: dict[str, OnTimeout.ValueType] = {
 }
 
 
+DEFAULT_TEAM = "default"
 # A request id and what frames the request come on top.
 _REQUEST_BYTES = (16 << 20) - 1024
 
@@ -46,6 +47,9 @@ class _Options:
     """What was typed after `crew run`."""
 
     goal: str | None
+    team: str
+    workflow: str
+    agent: str
     file: str | None
     cwd: str | None
     detach: bool
@@ -61,6 +65,9 @@ class _Options:
 
 @click.command()
 @click.argument("goal", required=False)
+@click.option("--team", default="", metavar="T", help="Who does it; without more: default.")
+@click.option("--workflow", default="", metavar="W", help="The steps it is done in.")
+@click.option("--agent", default="", metavar="A", help="One agent does it alone.")
 @click.option("--file", metavar="RUN.YAML", help="What to do; - reads stdin.")
 @click.option("--cwd", metavar="DIR", help="Where the workers work. Default: here.")
 @click.option("--detach", is_flag=True, help="Print the run's id and return at once.")
@@ -109,7 +116,7 @@ async def _submit(
     except CrewdError as error:
         raise _placed(error, file) from None
     if options.dry_run or options.detach:
-        count = len(request.spec.tasks)
+        count = created.task_counts.queued
         tasks = "1 task" if count == 1 else f"{count} tasks"
         valid = f"valid: {tasks} in {request.spec.workspace.cwd}"
         if options.as_json:
@@ -129,8 +136,16 @@ async def _submit(
 
 
 def _load(options: _Options) -> RunFile:
+    named = options.team or options.workflow or options.agent
     if options.file is None:
-        raise Refusal("what is to be done? A run needs --file run.yaml", hint="crew run --help")
+        if not (options.goal or "").strip():
+            hint = 'crew run "what to do" [--team T], or crew run --file run.yaml'
+            raise Refusal("what is to be done?", hint=hint)
+        spec = RunSpec(workflow=options.workflow, agent=options.agent)
+        spec.team = options.team or ("" if named else DEFAULT_TEAM)
+        return RunFile("", spec, {})
+    if named:
+        raise Refusal("--file says what is done; --team, --workflow and --agent belong into it")
     if options.file == "-":
         return parse_run_file(read_stdin(), "<stdin>")
     return load_run_file(Path(options.file))

@@ -20,7 +20,8 @@ MAX_TASKS = 10_000
 _SHOWN = 50
 _MAX_NODES = 2_000_000
 _TASK_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_NEEDS_NO_COMMAND = {"scaffold"}
+_NEEDS_NO_COMMAND = {"scaffold", "pi"}
+_SOURCES = ("team", "workflow", "agent")
 _INTEGER = re.compile(r"[-+]?\d[\d_]*|0x[0-9a-fA-F]+|0o[0-7]+")
 _REAL = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
 _WORDS: Mapping[str, bool | None] = {
@@ -163,8 +164,11 @@ def _with_field(problem: Problem) -> Problem:
 
 
 def _rules(spec: RunSpec) -> Iterator[Problem]:
-    if not spec.tasks:
-        yield Problem(("tasks",), "'tasks' is required: a list with at least one task")
+    named = next((name for name in _SOURCES if getattr(spec, name)), None)
+    if not spec.tasks and named is None:
+        yield Problem(("tasks",), "'tasks' is required, or a 'team', 'workflow' or 'agent'")
+    if spec.tasks and named is not None:
+        yield Problem((named,), f"'{named}' and 'tasks' exclude each other")
     if len(spec.tasks) > MAX_TASKS:
         path: FieldPath = ("tasks", MAX_TASKS)
         yield Problem(path, f"{len(spec.tasks)} tasks are too many: at most {MAX_TASKS}")
@@ -186,7 +190,7 @@ def _task_rules(task: TaskSpec, path: FieldPath, ids: Mapping[str, int]) -> Iter
     elif not _TASK_ID.fullmatch(task.id):
         message = f"{task.id!r} is no id: a-z, 0-9, _ and -, at most 64, not beginning with _ or -"
         yield Problem((*path, "id"), message)
-    if not task.command and task.adapter not in _NEEDS_NO_COMMAND:
+    if not (task.command or task.agent or task.adapter in _NEEDS_NO_COMMAND):
         yield Problem((*path, "command"), f"task {task.id!r} has no 'command'")
     for position, other in enumerate(task.depends_on):
         at = (*path, "depends_on", position)

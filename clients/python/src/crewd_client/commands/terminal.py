@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import sys
 from collections.abc import Sequence
@@ -79,6 +80,14 @@ def span(seconds: float) -> str:
     return f"{whole // _DAY}d"
 
 
+def size(count: int) -> str:
+    """Write a number of bytes as people say it: `312 B`, `1.4 KiB`, `20 MiB`."""
+    step = min(max(count.bit_length() - 1, 0) // 10, len(_SIZES) - 1)
+    amount = count / (1 << 10 * step)
+    digits = 1 if step and amount < _TENTHS else 0
+    return f"{amount:.{digits}f} {_SIZES[step]}"
+
+
 def seconds_between(start: Timestamp, end: Timestamp | None = None) -> float:
     """Give the seconds from one instant to another, or to now."""
     last = datetime.now(UTC) if end is None else end.ToDatetime(UTC)
@@ -89,8 +98,28 @@ def clock(time: Timestamp) -> str:
     return time.ToDatetime(UTC).astimezone().strftime("%H:%M:%S")
 
 
+class Sink:
+    """Writes bytes as they are to a file or pipe, and harmless text to a terminal."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._terminal = sys.stdout.isatty()
+
+    def write(self, data: bytes) -> None:
+        if self._terminal:
+            sys.stdout.write(clean_block(self._decoder.decode(data)))
+        else:
+            sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+
+    def finish(self) -> None:
+        if self._terminal:
+            sys.stdout.write(clean_block(self._decoder.decode(b"", final=True)))
+
+
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _TENTHS = 10
+_SIZES = ("B", "KiB", "MiB", "GiB")
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
