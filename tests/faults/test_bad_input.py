@@ -108,8 +108,9 @@ async def test_noise_is_kept_as_output_and_does_not_hide_a_result(desk: Desk) ->
         e.warning_raised.code for e in await desk.events(run_id) if e.kind == "warning_raised"
     }
     assert "line_too_long" in warned
-    assert (await desk.attempt(run_id, "long")).stdout_bytes > noise.LONG_LINE_BYTES
-    assert (await desk.output(run_id, "long")).count(b"X") == noise.LONG_LINE_BYTES
+    kept = (await desk.output(run_id, "long")).count(b"X")
+    assert noise.LONG_LINE_BYTES * 0.95 < kept < noise.LONG_LINE_BYTES, "masked where it is cut"
+    assert (await desk.attempt(run_id, "long")).stdout_bytes > kept
 
 
 async def test_a_full_spool_holds_the_worker_up_and_loses_nothing(
