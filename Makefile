@@ -32,7 +32,7 @@ check: .venv/dev ## lint, types, layers, the contract, the architecture
 	$(BIN)/pyright $(SOURCES)
 	$(BIN)/python -m pytest --quiet tests/architecture
 
-bench: .venv/runtime ## measure what must be fast
+bench: .venv/runtime .venv/agents/ready ## measure what must be fast
 	$(BIN)/python -m tests.bench
 
 proto: .venv/dev ## generate the Python code of the contract

@@ -25,6 +25,7 @@ from crewd.core.events import (
 )
 from crewd.core.marks import RunStopping
 from crewd.core.model import Artifact, Attempt, Failure, Survivor, Task
+from crewd.core.pass_on import broken, heir_of
 from crewd.core.reports import Verdict
 from crewd.core.retry import jitter_fraction, may_retry, retry_delay
 from crewd.core.spec import Adapter, FailureMode
@@ -35,6 +36,7 @@ from crewd.core.words import (
     ArtifactKind,
     AskChannel,
     AskStatus,
+    AttemptStatus,
     Cause,
     Delivery,
     OutboxKind,
@@ -48,6 +50,7 @@ REFUSAL_CAUSES: Final[Mapping[Refusal, Cause]] = {
     Refusal.NOT_EXECUTABLE: Cause.EXECUTABLE_MISSING,
     Refusal.ENVIRONMENT_MISSING: Cause.SPAWN,
     Refusal.TRANSIENT: Cause.SPAWN,
+    Refusal.NOT_PASSED: Cause.SPAWN,
     Refusal.SPAWN: Cause.SPAWN,
 }
 TRANSCRIBED: Final = frozenset({Adapter.PI})
@@ -87,6 +90,9 @@ def refused(turn: Turn, stimulus: WorkerRefused) -> None:
     attempt = turn.state.live_attempt(stimulus.task_id, stimulus.attempt)
     if attempt is None:
         return
+    if stimulus.kind is Refusal.NOT_PASSED and attempt.status is AttemptStatus.STARTING:
+        broken(turn, attempt)
+        return
     cause = REFUSAL_CAUSES[stimulus.kind]
     if attempt.stop_cause in CANCELLING_CAUSES:
         verdict = _stopped(attempt)
@@ -119,9 +125,21 @@ def exited(turn: Turn, stimulus: WorkerExited) -> None:
         # Not even exit code 0 is evidence of a worker that somebody else had ended. Whoever
         # ended the host on purpose did not mean the task to fail.
         verdict, spends = _lost("it was stopped together with its host"), False
-    proof = "never_started" if stimulus.never_started else "stopped" if stimulus.stopped else "exit"
-    end = _ended(attempt, verdict, proof=proof, exited=stimulus, survivors=stimulus.survivors)
+    heir = heir_of(turn, attempt)
+    end = _ended(
+        attempt, verdict, proof=_proof(stimulus), exited=stimulus, survivors=stimulus.survivors
+    )
     settle(turn, end, spends=spends)
+    if heir is not None and not stimulus.passed:
+        broken(turn, heir)
+
+
+def _proof(stimulus: WorkerExited) -> str:
+    if stimulus.never_started:
+        return "never_started"
+    if stimulus.passed:
+        return "passed_on"
+    return "stopped" if stimulus.stopped else "exit"
 
 
 def lose(turn: Turn, attempt: Attempt, *, proof: str = "host_lost") -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from crewd.core.effects import KeepInOrder, KeepText, StartWorker, WriteWorker
+from crewd.core.effects import KeepInOrder, KeepText, PassWorker, StartWorker, WriteWorker
 from crewd.core.events import (
     AskDelivered,
     AttemptEnded,
@@ -21,6 +21,7 @@ from crewd.core.model import Attempt, Outbox, Result, Task
 from crewd.core.prompt import Prompt, Spill, task_prompt
 from crewd.core.redact import redact
 from crewd.core.spec import Adapter
+from crewd.core.state import Promise, RunState
 from crewd.core.stimuli import Capacity, OutboxAccepted, OutboxRoom
 from crewd.core.turn import Turn
 from crewd.core.units import later
@@ -95,18 +96,38 @@ def _prepare(turn: Turn, task: Task, previous: Attempt | None) -> None:
 def begin(turn: Turn, attempt: Attempt) -> None:
     """Have the host start what it never heard of: once an agent's prompt is kept, not before."""
     task = turn.state.tasks[attempt.task_id]
-    if is_preparing(attempt):
+    if attempt.adapter == Adapter.PI and not attempt.prompt_artifact_id:
         rows = turn.state.outbox[task.id].values()
         text = next(prompt_text(row.body) for row in rows if row.kind is OutboxKind.TASK)
         turn.do(_preparation(task, text, _prompt(turn, task, None).spills))
         return
-    turn.do(start_effect(turn, task, attempt.number))
+    promise = turn.state.promised.get(task.id)
+    if promise is None:
+        turn.do(start_effect(turn, task, attempt.number))
+    elif promise.renewed and not promise.passed:
+        promise.passed = True
+        turn.do(_pass_effect(attempt, promise))
+    else:
+        return
     resend(turn, attempt.task_id, attempt.number, after=0)
 
 
-def is_preparing(attempt: Attempt) -> bool:
-    """Say whether the host was not told of it yet: its prompt is not kept."""
-    return attempt.adapter == Adapter.PI and not (attempt.prompt_artifact_id or attempt.pid)
+def is_preparing(state: RunState, attempt: Attempt) -> bool:
+    """Say whether the host was not told of it yet: its prompt or its process is not there."""
+    if attempt.adapter != Adapter.PI or attempt.pid:
+        return False
+    promise = state.promised.get(attempt.task_id)
+    return not attempt.prompt_artifact_id or (promise is not None and not promise.passed)
+
+
+def _pass_effect(attempt: Attempt, promise: Promise) -> PassWorker:
+    return PassWorker(
+        giver_task_id=promise.task_id,
+        giver_attempt=promise.attempt,
+        task_id=attempt.task_id,
+        attempt=attempt.number,
+        epoch=attempt.epoch,
+    )
 
 
 def _prompt(turn: Turn, task: Task, previous: Attempt | None) -> Prompt:

@@ -31,6 +31,17 @@ class StartWorker:
     keep_children: bool
 
 
+@record
+class PassWorker:
+    """Effect: have the process of an attempt that has done go on as another one's."""
+
+    giver_task_id: str
+    giver_attempt: int
+    task_id: str
+    attempt: int
+    epoch: str
+
+
 @value
 class WriteWorker:
     """Effect: hand this message to the worker's stdin."""
@@ -90,6 +101,7 @@ class Continue:
 
 Effect = (
     StartWorker
+    | PassWorker
     | WriteWorker
     | CloseStdin
     | StopWorker

@@ -192,8 +192,8 @@ class AttemptEnded:
     stdout_bytes: int = 0
     stderr_bytes: int = 0
     proof: str = ""
-    """What shows that nothing of it runs: `exit`, `stopped`, `never_started`, `host_lost`,
-    `inline`; empty when nothing does, and then `survivors` are named."""
+    """What shows that nothing of it runs: `exit`, `stopped`, `never_started`, `passed_on`,
+    `host_lost`, `inline`; empty when nothing does, and then `survivors` are named."""
     survivors: tuple[Survivor, ...] = ()
     result: Result | None = None
 

@@ -17,6 +17,7 @@ from crewd.core.marks import Dismissed, Nudged, ResultRecorded, ResultRejected
 from crewd.core.messages import prompt_message, reply_message
 from crewd.core.model import Attempt, HandedIn, Result
 from crewd.core.output_schema import problems_of
+from crewd.core.pass_on import promise
 from crewd.core.reports import ResultGiven, TurnEnded, TurnStop
 from crewd.core.spec import Adapter
 from crewd.core.turn import Turn
@@ -155,6 +156,8 @@ def _record(turn: Turn, attempt: Attempt, result: Result, handed_in: HandedIn) -
 
 
 def _dismiss(turn: Turn, attempt: Attempt) -> None:
+    """Let it go; the process stays for the next task of its kind if there is one."""
+    goes_on = attempt.adapter == Adapter.PI and promise(turn, attempt)
     turn.note(
         Dismissed(
             task_id=attempt.task_id,
@@ -162,7 +165,8 @@ def _dismiss(turn: Turn, attempt: Attempt) -> None:
             linger_until=later(turn.now, LINGER),
         )
     )
-    turn.do(CloseStdin(task_id=attempt.task_id, attempt=attempt.number))
+    if not goes_on:
+        turn.do(CloseStdin(task_id=attempt.task_id, attempt=attempt.number))
 
 
 def _reply(turn: Turn, attempt: Attempt, ref: str, body: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from crewd.core import pass_on
 from crewd.core import reports as r
 from crewd.core.asks import asked, withdrawn
 from crewd.core.dispatch import say
@@ -211,6 +212,8 @@ _HEARERS: Final[Mapping[type, Callable[[Turn, Attempt, Any], None]]] = {
     r.ProviderTrouble: _trouble,
     r.Warned: _warned,
     r.ArtifactKept: _artifact_kept,
+    r.SessionOpened: pass_on.opened,
+    r.SessionRenewed: pass_on.renewed,
     r.TurnEnded: turn_ended,
     r.ResultGiven: result_given,
 }

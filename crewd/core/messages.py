@@ -77,6 +77,26 @@ def reply_message(ref: str, *, taken: bool, message: str, done: bool = False) ->
     return _dumps({**fields, "done": taken or done})
 
 
+def renew_message() -> str:
+    return _dumps({"type": "renew"})
+
+
+def next_message(ref: str, task_id: str, attempt: int) -> str:
+    """Return whose a process is from now on."""
+    return _dumps({"type": "next", "id": ref, "task_id": task_id, "attempt": attempt})
+
+
+def next_of(body: str) -> tuple[str, int]:
+    """Return task and attempt of a `next_message`."""
+    fields = json.loads(body)
+    return fields["task_id"], fields["attempt"]
+
+
+def with_variables(body: str, variables: Mapping[str, str]) -> str:
+    """Return a `next_message` that says how its programs know who they are."""
+    return _dumps({**json.loads(body), "variables": dict(variables)})
+
+
 def answer_message(ask: Ask, raw: Answer | None = None) -> str:
     """Return how the ask was settled, under the worker's own id for it.
 

@@ -25,6 +25,7 @@ def host_ready(turn: Turn, stimulus: HostReady) -> None:
     state = turn.state
     state.epoch, state.host = stimulus.epoch, stimulus.host
     state.artifacts = stimulus.artifacts
+    state.promised.clear()
     adopted: list[str] = []
     lost: list[str] = []
     for task_id in sorted(state.live, key=lambda t: state.tasks[t].position):

@@ -85,7 +85,7 @@ class Masking:
             case r.Verdict(result=result):
                 shown = None if result is None else self.result(result)
                 return replace(said, result=shown, message=text(said.message))
-            case r.AskWithdrawn() | r.SteerSeen():
+            case r.AskWithdrawn() | r.SteerSeen() | r.SessionOpened() | r.SessionRenewed():
                 return said
 
     def _question(self, asked: r.Asked) -> r.Asked:

@@ -123,6 +123,18 @@ class ArtifactKept:
     artifact: Artifact
 
 
+@value
+class SessionOpened:
+    """A new session asks, under this id, for which task it is."""
+
+    ref: str
+
+
+@value
+class SessionRenewed:
+    """The session knows nothing of the task before it any more."""
+
+
 class TurnStop(StrEnum):
     """Why an agent's turn is over."""
 
@@ -173,6 +185,8 @@ Report = (
     | ProviderTrouble
     | Warned
     | ArtifactKept
+    | SessionOpened
+    | SessionRenewed
     | TurnEnded
     | ResultGiven
 )

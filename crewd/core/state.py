@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from crewd.core.changes import Changes
@@ -57,9 +58,11 @@ class RunState:
         self.remaining: dict[str, int] = {}
         self.ready: set[str] = set()
         self.delayed: set[str] = set()
-        self.doomed: deque[str] = deque()
-        self.revivable: deque[str] = deque()
+        self.doomed, self.revivable = deque[str](), deque[str]()
         self.keeping = Keeping()
+        self.promised: dict[str, Promise] = {}
+        """Processes that live attempts wait for, by the task that will get each. Not in the rows:
+        when the host or the daemon was away the attempts start in processes of their own."""
         self.order: list[str] = []
         self.sweep_at = 0
         self.epoch = self.host = self.artifacts = ""
@@ -83,7 +86,7 @@ class RunState:
     @property
     def in_use(self) -> int:
         """Slots that this run's workers hold now."""
-        return len(self.live) - len(self.waiting)
+        return len(self.live) - len(self.waiting) - len(self.promised)
 
     @property
     def may_start(self) -> bool:
@@ -97,6 +100,12 @@ class RunState:
         return max(
             0, min(len(self.ready), self.run.spec.limits.max_concurrent_workers - self.in_use)
         )
+
+    def first_ready(self) -> Task | None:
+        """Return the first ready task in file order, and leave it where it is."""
+        while self._ready_heap and self._ready_heap[0][1] not in self.ready:
+            heappop(self._ready_heap)
+        return self.tasks[self._ready_heap[0][1]] if self._ready_heap else None
 
     def pop_ready(self) -> Task | None:
         """Take the first ready task in file order."""
@@ -267,6 +276,18 @@ class RunState:
         return (
             self.run.status in RUN_TERMINAL or self.run.status is RunStatus.BLOCKED
         ) and not self.live
+
+
+@dataclass(slots=True)
+class Promise:
+    """A process that is to be handed on: whose it is, and how far that has come."""
+
+    task_id: str
+    attempt: int
+    renewed: bool = False
+    """Its session knows nothing of the task before it."""
+    passed: bool = False
+    """The host was told."""
 
 
 class Keeping:

@@ -103,6 +103,8 @@ class Refusal(StrEnum):
     EXECUTABLE_MISSING = "executable_missing"
     NOT_EXECUTABLE = "not_executable"
     ENVIRONMENT_MISSING = "environment_missing"
+    NOT_PASSED = "not_passed"
+    """The process of another attempt could not be handed on to it."""
     TRANSIENT = "transient"
     SPAWN = "spawn"
 
@@ -141,6 +143,8 @@ class WorkerExited:
     survivors: tuple[Survivor, ...] = ()
     stopped: bool = False
     never_started: bool = False
+    passed: bool = False
+    """Its process goes on as that of another attempt."""
     stdin_seq: int = 0
     """The last message the host had taken for it."""
     pid: int = 0

@@ -35,7 +35,7 @@ def stop_attempt(turn: Turn, attempt: Attempt, cause: str, *, force: bool = Fals
                 force_until=later(turn.now, FORCE_WAIT) if forces else None,
             )
         )
-    if is_preparing(attempt):
+    if is_preparing(turn.state, attempt):
         lose(turn, attempt, proof="never_started")
         return
     grace = NO_GRACE if attempt.force_until is not None else GRACE

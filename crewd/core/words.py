@@ -105,6 +105,10 @@ class OutboxKind(StrEnum):
     STOP = "stop"
     PROMPT = "prompt"
     """A further message in the same session: a reminder, or to go on."""
+    RENEW = "renew"
+    """Forget all that was said: the next task follows in this process."""
+    NEXT = "next"
+    """Who the process is from now on; the runtime adds what its programs are told of that."""
     REPLY = "reply"
     """Whether what the worker handed in was taken."""
 

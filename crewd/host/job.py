@@ -13,23 +13,31 @@ class Stream:
 
     __slots__ = ("descriptor", "held", "name", "paused", "spool")
 
-    def __init__(self, paths: HostPaths, job: str, *, name: str, descriptor: int) -> None:
+    def __init__(self, paths: HostPaths, job: str, *, name: str, descriptor: int | None) -> None:
         self.name = name
-        self.descriptor: int | None = descriptor
+        self.descriptor = descriptor
         self.spool = Spool(paths, job, name)
         self.held = b""  # Read, but the disk had no room for it.
         self.paused = False
 
 
 class Job:
-    """Live until its exit is reported; `exit` is that report."""
+    """Live until its exit is reported; `exit` is that report.
+
+    A job can have its process from another one, `passed_from`. The process then still carries the
+    key it was born with in its environment, and what it started in the instant in which its mark
+    was changed may carry the mark before.
+    """
 
     __slots__ = (
+        "birth_key",
         "exit",
         "exit_code",
+        "former_mark",
         "keep_children",
         "key",
         "mark",
+        "passed_from",
         "pid",
         "signal",
         "stderr",
@@ -50,7 +58,10 @@ class Job:
     ) -> None:
         self.key = key
         self.pid = pid
+        self.birth_key = key
+        self.passed_from: str | None = None
         self.mark = 0
+        self.former_mark = 0
         self.keep_children = False
         self.stdin = stdin
         self.stdout = stdout
@@ -60,6 +71,10 @@ class Job:
         self.exit_code: int | None = None
         self.signal: int | None = None
         self.exit: Message | None = None
+
+    @property
+    def marks(self) -> tuple[int, int]:
+        return self.mark, self.former_mark
 
     @property
     def streams(self) -> tuple[Stream, Stream]:

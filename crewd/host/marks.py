@@ -38,6 +38,11 @@ class Marks:
         if self.usable:
             resource.setrlimit(_LIMIT, self._inherited)
 
+    def put_on_process(self, pid: int, mark: int) -> None:
+        """Give a living process another mark, or raise OSError where that is not allowed."""
+        if self.usable:
+            resource.prlimit(pid, _LIMIT, (mark, resource.RLIM_INFINITY))
+
     def read(self, pid: int) -> int | None:
         """Return the mark of this process if it is one of ours."""
         try:

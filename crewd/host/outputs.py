@@ -46,7 +46,7 @@ class Outputs:
             self._watch(job, stream)
 
     def drain(self, job: Job) -> None:
-        """Read what a dead worker left, whatever the limits: pipes hold little."""
+        """Read what a worker has written till now, whatever the limits: pipes hold little."""
         for stream in job.streams:
             if stream.descriptor is None:
                 continue
@@ -72,6 +72,15 @@ class Outputs:
                 self._discard_rest(stream, stream.descriptor)
             else:
                 self._close(stream)
+
+    def hand_over(self, job: Job, successor: Job) -> None:
+        """Let the pipes of one job be those of another from here on."""
+        for old, new in zip(job.streams, successor.streams, strict=True):
+            if old.descriptor is not None and not old.paused:
+                self._loop.unwatch(old.descriptor)
+            new.descriptor, old.descriptor = old.descriptor, None
+        self.finish(job)
+        self.watch(successor)
 
     def consumed(self, job: Job, *, stdout: int, stderr: int) -> None:
         job.stdout.spool.consume(stdout)

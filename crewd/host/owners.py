@@ -31,7 +31,7 @@ class Owners:
         self.marks = marks
         self.store_marker = store_marker
         self._variable = f"{ATTEMPT_VARIABLE}={store_marker}/".encode()
-        self._jobs: dict[str, Job] = {}
+        self._by_birth_key: dict[str, Job] = {}
         self._by_mark: dict[int, Job] = {}
         self._orphans: dict[int, Job | None] = {}  # Our children that we did not start.
         self._seen: Processes | None = None
@@ -50,13 +50,18 @@ class Owners:
         return f"{self.store_marker}/{job}"
 
     def add(self, job: Job) -> None:
-        self._jobs[job.key] = job
-        self._by_mark[job.mark] = job
+        """Take the job in; what was of the job it has its process from is its own now."""
+        self._by_birth_key[job.birth_key] = job
+        for mark in filter(None, job.marks):
+            self._by_mark[mark] = job
         self.workers[job.pid] = job
 
     def forget(self, job: Job) -> None:
-        self._jobs.pop(job.key, None)
-        self._by_mark.pop(job.mark, None)
+        if self._by_birth_key.get(job.birth_key) is job:
+            del self._by_birth_key[job.birth_key]
+        for mark in job.marks:
+            if self._by_mark.get(mark) is job:
+                del self._by_mark[mark]
 
     def forget_look(self) -> None:
         """Look anew at the processes the next time they are asked for."""
@@ -93,7 +98,7 @@ class Owners:
             self.adopt()
             self._seen = all_processes()
         roots = {pid for pid, owner in self._orphans.items() if owner is job}
-        roots.update(pid for pid in self._seen if self.marks.read(pid) == job.mark)
+        roots.update(pid for pid in self._seen if self.marks.read(pid) in job.marks)
         if not job.worker_ended:
             roots.add(job.pid)
         roots.discard(os.getpid())
@@ -113,12 +118,12 @@ class Owners:
                 _kill(pid)  # Its job is over and was to leave nothing.
             return owner
         key = job_in_environment(pid, self._variable)
-        if key is not None and key in self._jobs:
-            return self._jobs[key]
+        if key is not None and key in self._by_birth_key:
+            return self._by_birth_key[key]
         process = read_process(pid)
         if process is None:
             return None
-        return next((j for j in self._jobs.values() if j.pid == process.session), None)
+        return next((j for j in self._by_birth_key.values() if j.pid == process.session), None)
 
 
 def _kill(pid: int) -> None:

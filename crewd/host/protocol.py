@@ -15,7 +15,7 @@ from pathlib import Path
 
 PROTOCOL = 1
 VERSION = "0.1.0"
-FEATURES = ("spool", "stdin_seq", "keep_children", "lost")
+FEATURES = ("spool", "stdin_seq", "keep_children", "lost", "pass")
 
 STDOUT = "stdout"
 STDERR = "stderr"

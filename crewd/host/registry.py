@@ -34,6 +34,14 @@ class Registry:
         """Return the job if this host ever started it and it is not forgotten."""
         return self.live.get(key) or self._ended.get(key)
 
+    def passed(self, source: str, target: str) -> Message | None:
+        """Describe the job if it has its process from this source and is not forgotten."""
+        job = self.find(target)
+        if job is not None:
+            return _pid(job) if job.passed_from == source else None
+        report = self.exits.get(target, {})
+        return {"pid": 0, "ended": True} if report.get("passed_from") == source else None
+
     def started(self, job: Job) -> None:
         self.live[job.key] = job
         self._owners.add(job)
@@ -87,6 +95,10 @@ class Registry:
             "exits": list(self.exits.values()),
             "lost": list(self.lost.values()),
         }
+
+
+def _pid(job: Job) -> Message:
+    return {"pid": job.pid, "ended": job.exit is not None}
 
 
 def _described(job: Job) -> Message:

@@ -16,6 +16,7 @@ def output(job: Job) -> Message:
 
 
 def exited(job: Job, survivors: list[Process], epoch: str) -> Message:
+    origin = {} if job.passed_from is None else {"passed_from": job.passed_from}
     return {
         "news": "exit",
         "job": job.key,
@@ -28,8 +29,13 @@ def exited(job: Job, survivors: list[Process], epoch: str) -> Message:
         "stdin_seq": job.stdin.sequence if job.stdin is not None else 0,
         "survivors": described(survivors),
         "stopped": job.stop_asked,
+        **origin,
         "time": _now(),
     }
+
+
+def passed(job: Job, successor: Job, epoch: str) -> Message:
+    return {**exited(job, [], epoch), "passed_to": successor.key}
 
 
 def never_started(key: str, epoch: str) -> Message:

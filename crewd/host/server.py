@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crewd.host import reports
+from crewd.host.connection import Connection
 from crewd.host.disk import Disk, Reserve
 from crewd.host.door import Door
 from crewd.host.endings import Endings
@@ -19,6 +20,7 @@ from crewd.host.loop import Loop, Timer
 from crewd.host.messages import Message, RefusedError, line
 from crewd.host.outputs import Outputs
 from crewd.host.owners import Owners
+from crewd.host.passing import Passer
 from crewd.host.protocol import FEATURES, PROTOCOL, VERSION, HostPaths, secret
 from crewd.host.registry import Registry
 from crewd.host.signals import Signals
@@ -72,6 +74,9 @@ class Host:
             epoch, self._registry, self._outputs, starter=self._starter, endings=self._endings
         )
         self._verbs.on_never_started = self._report_never_started
+        passer = Passer(epoch, self._registry, self._starter, owners=owners, outputs=self._outputs)
+        passer.on_passed = self._report_pass
+        self._verbs.add("pass", passer.perform)
 
     def run(self, listener: socket.socket, strays: list[Process]) -> None:
         """Serve until idle for long enough or told to end."""
@@ -175,6 +180,15 @@ class Host:
     def _report_exit(self, job: Job, survivors: list[Process]) -> None:
         report = reports.exited(job, survivors, self._epoch)
         self._news.append(self._registry.ended(job, report))
+
+    def _report_pass(self, controller: Connection, job: Job, successor: Job) -> None:
+        report = reports.passed(job, successor, self._epoch)
+        self._news.append(self._registry.ended(job, report))
+        self._registry.started(successor)
+        self._tell({"news": "started", "job": successor.key, "pid": successor.pid})
+        # The end of the one comes before any answer about the other, of which more may follow.
+        controller.send_line(b"".join(self._news))
+        self._news.clear()
 
     def _report_never_started(self, key: str) -> None:
         report = reports.never_started(key, self._epoch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from crewd.host.job import Job, Stream
 from crewd.host.launch import Launcher, Order
@@ -18,6 +19,13 @@ from crewd.host.stdin import StdinQueue
 _STARTS_A_TURN = 4  # More make others wait; fewer make exits and commits arrive one by one.
 
 Answer = Callable[[int | RefusedError], None]
+
+
+class Handover(NamedTuple):
+    """The job that is to have a process that runs already."""
+
+    job: str
+    keep_children: bool
 
 
 class Workshop:
@@ -44,16 +52,38 @@ class Workshop:
         stdin = None
         if started.stdin is not None:
             stdin = StdinQueue(self._loop, started.stdin, partial(self._on_room, order.job))
-        job = Job(
-            order.job,
-            started.pid,
-            stdin=stdin,
-            stdout=Stream(self._paths, order.job, name=STDOUT, descriptor=started.stdout),
-            stderr=Stream(self._paths, order.job, name=STDERR, descriptor=started.stderr),
-        )
+        job = self._job(order.job, started.pid, stdin, (started.stdout, started.stderr))
         job.mark = mark
         job.keep_children = order.keep_children
         return job
+
+    def remake(self, source: Job, handover: Handover) -> Job:
+        """Make another job of the process of one, without its streams, or raise OSError."""
+        key, keep_children = handover.job, handover.keep_children
+        mark = self._owners.new_mark(key, keep_children=keep_children)
+        self._owners.marks.put_on_process(source.pid, mark)
+        stdin = source.stdin
+        if stdin is not None:
+            stdin = stdin.hand_over(partial(self._on_room, key))
+        job = self._job(key, source.pid, stdin, (None, None))
+        job.birth_key = source.birth_key
+        job.passed_from = source.key
+        job.mark = mark
+        job.former_mark = source.mark
+        job.keep_children = keep_children
+        return job
+
+    def _job(
+        self, key: str, pid: int, stdin: StdinQueue | None, ends: tuple[int | None, int | None]
+    ) -> Job:
+        out, err = ends
+        return Job(
+            key,
+            pid,
+            stdin=stdin,
+            stdout=Stream(self._paths, key, name=STDOUT, descriptor=out),
+            stderr=Stream(self._paths, key, name=STDERR, descriptor=err),
+        )
 
 
 class Starter:
@@ -104,18 +134,27 @@ class Starter:
             else:
                 self._answer(key, job.pid)
 
+    def take_over(self, source: Job, handover: Handover) -> Job:
+        """Make another job of the process of one, all but registered, or raise OSError."""
+        job = self._made(handover, partial(self._workshop.remake, source, handover))
+        self._outputs.hand_over(source, job)
+        return job
+
     def _start(self, order: Order) -> Job:
-        if order.keep_children:
-            self._registry.about_to_start(order.job)
-        try:
-            job = self._workshop.make(order)
-        except RefusedError:
-            if order.keep_children:
-                self._registry.not_started(order.job)
-            raise
+        job = self._made(order, partial(self._workshop.make, order))
         self._registry.started(job)
         self._outputs.watch(job)
         return job
+
+    def _made(self, order: Order | Handover, make: Callable[[], Job]) -> Job:
+        if order.keep_children:
+            self._registry.about_to_start(order.job)
+        try:
+            return make()
+        except (RefusedError, OSError):
+            if order.keep_children:
+                self._registry.not_started(order.job)
+            raise
 
     def _answer(self, key: str, result: int | RefusedError) -> None:
         for answer in self._answers.pop(key, ()):

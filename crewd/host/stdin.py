@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 from collections import deque
 from collections.abc import Callable
 
@@ -14,9 +15,9 @@ from crewd.host.protocol import STDIN_BYTES
 class StdinQueue:
     """Takes messages up to a limit; a message larger than that is taken when nothing else waits."""
 
-    def __init__(self, loop: Loop, descriptor: int, on_room: Callable[[], None]) -> None:
+    def __init__(self, loop: Loop, descriptor: int | None, on_room: Callable[[], None]) -> None:
         self._loop = loop
-        self._descriptor: int | None = descriptor
+        self._descriptor = descriptor
         self._on_room = on_room
         self._messages: deque[memoryview] = deque()
         self._queued = 0
@@ -24,6 +25,25 @@ class StdinQueue:
         self._watched = False
         self._closing = False
         self.sequence = 0
+
+    @property
+    def queued(self) -> int:
+        """How many bytes the pipe has not taken yet."""
+        return self._queued
+
+    @property
+    def open(self) -> bool:
+        """Whether what is written now can reach the worker."""
+        if self._descriptor is None or self._closing:
+            return False
+        ends = select.poll()
+        ends.register(self._descriptor, 0)
+        return not ends.poll(0)  # It tells of nothing but a worker that has closed its end.
+
+    def hand_over(self, on_room: Callable[[], None]) -> StdinQueue:
+        """Let go of the pipe, in which nothing may wait, to a queue that begins anew."""
+        descriptor, self._descriptor = self._descriptor, None
+        return StdinQueue(self._loop, descriptor, on_room)
 
     def write(self, sequence: int, data: str) -> None:
         """Accept the message with the next sequence, or raise RefusedError."""

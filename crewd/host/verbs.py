@@ -52,6 +52,10 @@ class Verbs:
         self.take: Callable[[Connection, Message], None] = lambda _connection, _message: None
         self.shutting_down = False
 
+    def add(self, name: str, verb: Verb) -> None:
+        """Know one verb more."""
+        self._table[name] = verb
+
     def perform(self, connection: Connection, message: Message) -> Message | None:
         """Do what the message asks, or raise RefusedError."""
         name = text(message, "verb")

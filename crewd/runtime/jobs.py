@@ -15,10 +15,13 @@ import structlog
 
 from crewd.core import effects as fx
 from crewd.core import stimuli as s
+from crewd.core.messages import next_of, with_variables
+from crewd.core.model import Outbox
 from crewd.core.redact import redact
 from crewd.core.redact_known import KnownSecrets
 from crewd.core.redact_reports import Masking
 from crewd.core.state import RunState
+from crewd.core.words import OutboxKind
 from crewd.runtime.actor import Actor
 from crewd.runtime.pump import Pump, PumpTools, silent_exit
 from crewd.workers import host_link as host
@@ -168,14 +171,24 @@ class Jobs:
         match effect:
             case fx.WriteWorker(row=row):
                 adapter = adapter_for(state.attempts[row.task_id].adapter)
-                data = adapter.encode(row.kind, row.body).decode()
+                data = adapter.encode(row.kind, self._body(run_id, row)).decode()
                 self._link.write(f"{run_id}/{row.task_id}/{row.attempt}", row.seq, data)
+            case fx.PassWorker():
+                giver = f"{run_id}/{effect.giver_task_id}/{effect.giver_attempt}"
+                heir = f"{run_id}/{effect.task_id}/{effect.attempt}"
+                self._link.pass_on(giver, heir, effect.epoch)
             case fx.CloseStdin(task_id=task_id, attempt=number):
                 self._link.close_stdin(f"{run_id}/{task_id}/{number}")
             case fx.StopWorker(task_id=task_id, attempt=number, grace_ms=grace):
                 self._link.stop(f"{run_id}/{task_id}/{number}", timedelta(milliseconds=grace))
             case _:
                 pass
+
+    def _body(self, run_id: str, row: Outbox) -> str:
+        """Return what a row says, with what a start would have told a process that goes on."""
+        if row.kind is not OutboxKind.NEXT:
+            return row.body
+        return with_variables(row.body, self._own(JobKey(run_id, *next_of(row.body))))
 
     def _start(self, run_id: str, effect: fx.StartWorker) -> None:
         key = JobKey(run_id, effect.task_id, effect.attempt)

@@ -182,6 +182,7 @@ def exit_stimulus(attempt: Attempt, seen: ExitSeen, verdict: Verdict) -> WorkerE
         survivors=tuple(Survivor(s.pid, redact(s.command)) for s in seen.survivors),
         stopped=seen.stopped,
         never_started=seen.never_started,
+        passed=bool(seen.passed_to),
         stdin_seq=seen.stdin_seq,
         pid=seen.pid,
         verdict=verdict,

@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from crewd.host.protocol import FEATURES, PROTOCOL, VERSION, HostPaths, secret
+from crewd.host.protocol import HostPaths, secret
 from crewd.workers.host_connection import HostConnection
 from crewd.workers.host_news import (
     DiskFull,
@@ -36,9 +36,18 @@ from crewd.workers.host_news import (
     WriteRefused,
     Written,
 )
+from crewd.workers.host_passes import Passes, not_passed
 from crewd.workers.host_spool import SpoolReader
 from crewd.workers.host_start import HostStarter
-from crewd.workers.host_wire import Line, Refusal, news_of, snapshot_of
+from crewd.workers.host_wire import (
+    Line,
+    Refusal,
+    hello,
+    news_of,
+    pass_of,
+    snapshot_of,
+    start_of,
+)
 
 __all__ = [
     "DiskFull",
@@ -122,6 +131,7 @@ class HostLink:
         self._no_answer_since: float | None = None
         self._consumed: dict[str, tuple[int, int]] = {}
         self._calls: set[asyncio.Future[Line]] = set()
+        self._passes = Passes()
         self.status = HostStatus.STARTING
         self.status_message = "looking for the host"
         self.snapshot: HostSnapshot | None = None
@@ -143,17 +153,12 @@ class HostLink:
             self._leave()
 
     def start(self, job: StartJob) -> None:
-        message: dict[str, object] = {
-            "verb": "start",
-            "job": job.job,
-            "epoch": job.epoch,
-            "argv": job.argv,
-            "cwd": job.cwd,
-            "env": dict(job.env),
-            "stdin": job.stdin,
-            "keep_children": job.keep_children,
-        }
-        self._request(message, partial(self._start_answered, job.job))
+        self._request(start_of(job), partial(self._start_answered, job.job))
+
+    def pass_on(self, from_job: str, to_job: str, epoch: str) -> None:
+        """End a job and let another have its process, or refuse its start as `not_passed`."""
+        self._passes.ask(to_job)
+        self._request(pass_of(from_job, to_job, epoch), partial(self._pass_answered, to_job))
 
     def write(self, job: str, seq: int, data: str) -> None:
         message: dict[str, object] = {"verb": "write", "job": job, "seq": seq, "data": data}
@@ -202,15 +207,8 @@ class HostLink:
         )
         self._connection = connection
         connection.before_flush = self._send_consumed
-        hello: dict[str, object] = {
-            "verb": "hello",
-            "protocol": PROTOCOL,
-            "version": VERSION,
-            "features": FEATURES,
-            "key": secret(self._paths.key),
-            "daemon_epoch": self._daemon_epoch,
-        }
-        connection.request(hello, self._welcome)
+        greeting = hello(secret(self._paths.key), self._daemon_epoch)
+        connection.request(greeting, self._welcome)
         return connection
 
     def _welcome(self, line: Line) -> None:
@@ -225,7 +223,10 @@ class HostLink:
         self._live = set(self.snapshot.jobs)
         self._keep_pinging()
         self._say(HostStatus.CONNECTED, "")
+        undecided = self._passes.take()
         self._on_news(HostUp(self.snapshot))
+        for refused in self._passes.not_in(self.snapshot, undecided):
+            self._on_news(refused)
 
     def _hear(self, line: Line) -> None:
         if line.news == "superseded":
@@ -315,6 +316,13 @@ class HostLink:
             self._on_news(Started(job, line.pid))
         elif line.error.kind != _STOPPED:  # Its exit, which follows, says it better.
             self._on_news(StartRefused(job, line.error.kind, line.error.message))
+
+    def _pass_answered(self, job: str, line: Line) -> None:
+        self._passes.answered(job)
+        if line.ok:
+            self._start_answered(job, line)
+        else:
+            self._on_news(not_passed(job, line.error.message))
 
     def _write_answered(self, job: str, line: Line) -> None:
         if line.ok:

@@ -49,6 +49,8 @@ class ExitSeen:
     never_started: bool = False
     stdin_seq: int = 0
     pid: int = 0
+    passed_to: str = ""
+    """The job that has its process now: this one ended without the process ending."""
 
 
 @value
@@ -96,6 +98,8 @@ class Started:
 
 @value
 class StartRefused:
+    """`not_passed`: the job did not get the process of another one, and can be started."""
+
     job: str
     kind: str
     message: str

@@ -6,6 +6,7 @@ import json
 
 import msgspec
 
+from crewd.host.protocol import FEATURES, PROTOCOL, VERSION
 from crewd.workers.host_news import (
     DiskFull,
     DiskOk,
@@ -16,6 +17,7 @@ from crewd.workers.host_news import (
     LostSeen,
     News,
     Output,
+    StartJob,
     StdinRoom,
     Survivor,
 )
@@ -45,6 +47,7 @@ class Line(msgspec.Struct, frozen=True):
     survivors: tuple[Survivor, ...] = ()
     stopped: bool = False
     never_started: bool = False
+    passed_to: str = ""
     ended: bool = False
     boot_id: str = ""
     version: str = ""
@@ -63,6 +66,34 @@ _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 def encode(message: dict[str, object]) -> bytes:
     """Return a line. `json` carries file names that are no UTF-8; msgspec refuses them."""
     return _encode(message).encode("ascii")
+
+
+def hello(key: str, daemon_epoch: str) -> dict[str, object]:
+    return {
+        "verb": "hello",
+        "protocol": PROTOCOL,
+        "version": VERSION,
+        "features": FEATURES,
+        "key": key,
+        "daemon_epoch": daemon_epoch,
+    }
+
+
+def pass_of(from_job: str, to_job: str, epoch: str) -> dict[str, object]:
+    return {"verb": "pass", "from": from_job, "to": to_job, "epoch": epoch}
+
+
+def start_of(job: StartJob) -> dict[str, object]:
+    return {
+        "verb": "start",
+        "job": job.job,
+        "epoch": job.epoch,
+        "argv": job.argv,
+        "cwd": job.cwd,
+        "env": dict(job.env),
+        "stdin": job.stdin,
+        "keep_children": job.keep_children,
+    }
 
 
 def news_of(line: Line) -> News | None:
@@ -109,4 +140,5 @@ def _exit(line: Line) -> ExitSeen:
         never_started=line.never_started,
         stdin_seq=line.stdin_seq,
         pid=line.pid,
+        passed_to=line.passed_to,
     )

@@ -8,7 +8,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from crewd.core.model import Result
-from crewd.core.reports import ArtifactGiven, Report, ResultGiven
+from crewd.core.reports import ArtifactGiven, Report, ResultGiven, SessionOpened
 from crewd.core.words import OutboxKind, Outcome
 from crewd.workers import jsonl_asks, pi_words
 from crewd.workers.adapter import Folded, NewId
@@ -34,6 +34,8 @@ def dialog(state: PiState, fields: Fields, new_id: NewId) -> Folded[PiState]:
         return _ask(state, ref, payload, new_id)
     if method == "input" and payload is not None and title == "crewd:submit_result":
         return _submit(state, ref, payload)
+    if method == "input" and title == "crewd:next_task":
+        return Folded(state, (SessionOpened(ref),))
     return _dismissed(state, ref)
 
 

@@ -15,6 +15,7 @@ from crewd.core.reports import (
     Message,
     ProviderTrouble,
     Report,
+    SessionRenewed,
     SteerSeen,
     TurnEnded,
     TurnStop,
@@ -160,7 +161,8 @@ def _response(state: PiState, fields: Fields, _: NewId) -> Folded[PiState]:
     if good and note is not None and len(state.notes) < MAX_NOTES:
         return Folded(replace(state, notes=(*state.notes, Note(*note))))
     if good:
-        return Folded(state)
+        renewed = command_id == pi_words.RENEW and not _is_cancelled(fields)
+        return Folded(state, (SessionRenewed(),) if renewed else ())
     error = text_in(fields, "error", MESSAGE_BYTES * 2)
     if command != "prompt":
         return _warned(state, "pi_refused", f"pi refused {command}: {error}")
@@ -169,6 +171,11 @@ def _response(state: PiState, fields: Fields, _: NewId) -> Folded[PiState]:
     # Nothing follows a prompt that was not even begun.
     cause, words, retryable = trouble(pi_reports.with_way_out(error))
     return Folded(replace(state, last=None), (_failed(cause, words, retryable=retryable),))
+
+
+def _is_cancelled(fields: Fields) -> bool:
+    data = fields.get("data")
+    return isinstance(data, dict) and cast("Fields", data).get("cancelled") is True
 
 
 def _resend(state: PiState, fields: Fields) -> Folded[PiState]:

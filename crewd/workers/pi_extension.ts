@@ -64,6 +64,13 @@ function outcome(reply: Fields): string {
 }
 
 export default function crewd(pi: ExtensionAPI) {
+  // A new session is another task in the same process: what it starts must know that.
+  pi.on("session_start", async (event: { reason?: string }, ctx: ExtensionContext) => {
+    if (event.reason !== "new") return;
+    const next = await call("next_task", {}, undefined, ctx);
+    if (next !== undefined) Object.assign(process.env, next.variables);
+  });
+
   pi.registerTool({
     name: "ask",
     label: "Ask",

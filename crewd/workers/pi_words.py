@@ -13,6 +13,8 @@ Fields = Mapping[str, object]
 
 RESEND: Final = "crewd/resend"
 """The id under which pi gives back the notes that it has not read."""
+RENEW: Final = "crewd/renew"
+"""The id under which pi tells that it has forgotten what was said."""
 _NOTE: Final = "crewd/note/"
 
 ABORT_RETRY: Final = '{"type":"abort_retry"}'
@@ -81,6 +83,12 @@ def _stop(_: Fields) -> list[Fields]:
     return [{"type": "clear_queue"}, {"type": "abort"}]
 
 
+def _next(fields: Fields) -> list[Fields]:
+    """Tell the extension what the programs of this process are to know of themselves."""
+    value = msgspec.json.encode({"variables": fields.get("variables", {})}).decode()
+    return [{"type": "extension_ui_response", "id": fields["id"], "value": value}]
+
+
 _COMMANDS: Final[Mapping[str, Callable[[Fields], list[Fields]]]] = {
     "prompt": _prompt,
     "steer": _steer,
@@ -88,6 +96,8 @@ _COMMANDS: Final[Mapping[str, Callable[[Fields], list[Fields]]]] = {
     "reply": _response,
     "dismissal": _dismissal,
     "stop": _stop,
+    "renew": lambda _: [{"type": "new_session", "id": RENEW}],
+    "next": _next,
     "abort_retry": lambda _: [{"type": "abort_retry"}],
     "take_back": lambda _: [{"type": "clear_queue", "id": RESEND}],
 }

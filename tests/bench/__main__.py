@@ -19,6 +19,7 @@ import grpc
 
 from crewd_client.errors import CrewdError
 from tests.bench import (
+    agents,
     append,
     asks,
     deaths,
@@ -49,6 +50,7 @@ GROUPS: dict[str, Measure] = {
     "deaths": deaths.measure,
     "idle": idle.measure,
     "starts": starts.measure,
+    "agents": agents.measure,
 }
 _TROUBLE = (CrewdError, AssertionError, OSError, RuntimeError, ExceptionGroup)
 

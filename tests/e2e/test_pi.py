@@ -33,7 +33,8 @@ from crewd_client.v1.task_pb2 import (
 )
 from tests.support.daemon import Daemon, alive, eventually
 from tests.support.desk import Desk
-from tests.support.pi import BIN, PiDesk, needs_pi
+from tests.support.pi import BIN
+from tests.support.pi_desk import PiDesk, needs_pi
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = needs_pi

@@ -14,7 +14,8 @@ from crewd_client.v1.run_pb2 import RUN_STATUS_COMPLETED
 from crewd_client.v1.run_service_pb2 import ClientEnv, CreateRunRequest
 from crewd_client.v1.spec_pb2 import RunSpec, WorkspaceSpec
 from tests.support.desk import Desk
-from tests.support.pi import BIN, configure, needs_pi
+from tests.support.pi import BIN, configure
+from tests.support.pi_desk import needs_pi
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = needs_pi

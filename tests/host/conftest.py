@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.driver import Controller, HostUnderTest
+from tests.host.echo import Echo
 
 
 @pytest.fixture
@@ -36,3 +37,9 @@ def controller(host: HostUnderTest) -> Controller:
     """The controller of a started host."""
     host.start()
     return host.controller()
+
+
+@pytest.fixture
+def echo(host: HostUnderTest, controller: Controller) -> Echo:
+    """A process of that host which says what it hears."""
+    return Echo(host, controller)

@@ -193,6 +193,7 @@ def an_exit(  # noqa: PLR0913 - a test names only what it is about
     *,
     stopped: bool = False,
     never_started: bool = False,
+    passed: bool = False,
     survivors: tuple[Survivor, ...] = (),
 ) -> WorkerExited:
     """A worker's end: by a signal when it was stopped, else by an exit code that fits."""
@@ -206,6 +207,7 @@ def an_exit(  # noqa: PLR0913 - a test names only what it is about
         survivors=survivors,
         stopped=stopped,
         never_started=never_started,
+        passed=passed,
         verdict=verdict,
     )
 

@@ -87,7 +87,7 @@ class FakeHost:
                 return self._stop((task, number))
             case fx.ForgetWorker(task_id=task, attempt=number):
                 self.exits.pop((task, number), None)
-            case fx.Continue() | fx.KeepText() | fx.KeepInOrder():
+            case fx.Continue() | fx.KeepText() | fx.KeepInOrder() | fx.PassWorker():
                 pass
         return None
 

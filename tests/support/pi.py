@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Final
-
-import pytest
-from google.protobuf.json_format import ParseDict
-
-from crewd_client.v1.spec_pb2 import TaskSpec
-from tests.support.desk import Desk, retries
+from typing import Final
 
 BIN: Final = Path(__file__).parents[2] / ".venv" / "agents" / "node_modules" / ".bin"
 """A folder for PATH: `pi`, and the `node` it needs."""
@@ -20,8 +14,6 @@ MISSING: Final = (
     if (BIN / "pi").exists() and (BIN / "node").exists()
     else f"the real pi is not installed: {_INSTALL}"
 )
-
-needs_pi = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 MODEL: Final = "scripted/scripted"
 
@@ -54,27 +46,3 @@ def configure(folder: Path, base_url: str) -> dict[str, str]:
         "PI_SKIP_VERSION_CHECK": "1",
         "PI_TELEMETRY": "0",
     }
-
-
-class PiDesk:
-    """Submits runs of one `pi` task; the prompt's marker says what its model does."""
-
-    def __init__(self, desk: Desk, base_url: str) -> None:
-        self.desk = desk
-        self._env = configure(desk.root / "pi", base_url)
-
-    async def submit(
-        self,
-        prompt: str,
-        *,
-        schema: dict[str, Any] | None = None,
-        model: str = MODEL,
-        attempts: int = 1,
-    ) -> str:
-        task = TaskSpec(id="a", adapter="pi", command=["pi"], prompt=prompt, model=model)
-        task.env.update(self._env)
-        if schema is not None:
-            ParseDict(schema, task.output.schema)
-        request = self.desk.request(task, retry=retries(attempts))
-        request.env.path = f"{BIN}:/usr/bin:/bin"
-        return (await self.desk.client.runs.CreateRun(request)).run.id

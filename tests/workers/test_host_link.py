@@ -5,124 +5,32 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 from crewd.host.protocol import SEGMENT_BYTES, STDIN_BYTES
 from crewd.workers.host_link import (
     Exit,
-    ExitSeen,
     HostDown,
     HostGoneError,
-    HostLink,
     HostRefusedError,
-    HostSnapshot,
     HostStatus,
-    HostUp,
     LostSeen,
-    News,
     Output,
     Patience,
     Started,
-    StartJob,
     StartRefused,
     StdinRoom,
     WriteRefused,
     Written,
 )
-from tests.host.driver import Controller, HostUnderTest, alive, eventually
+from tests.host.driver import Controller, HostUnderTest, alive
+from tests.workers.link_user import Daemon
 
 JOB = "run/task/1"
-N = TypeVar("N")
 IMPATIENT = Patience(answer=timedelta(seconds=0.5), ping=timedelta(seconds=0.1))
-
-
-class Daemon:
-    """Collects the news of a link and gives commands as the runtime does."""
-
-    def __init__(
-        self, state_dir: Path, *, spawn: bool = True, patience: Patience | None = None
-    ) -> None:
-        self.news: list[News] = []
-        self._came = asyncio.Event()
-        self.link = HostLink(
-            state_dir=state_dir,
-            daemon_epoch="test",
-            on_news=self._take,
-            spawn=spawn,
-            patience=patience or Patience(),
-        )
-        self._running = asyncio.create_task(self.link.run())
-
-    def _take(self, news: News) -> None:
-        self.news.append(news)
-        self._came.set()
-
-    async def wait(self, kind: type[N], fact: Callable[[N], object] = lambda _: True) -> N:
-        """Take the first news of this kind for which the fact holds off the list."""
-        async with asyncio.timeout(20):
-            while True:
-                for news in self.news:
-                    if isinstance(news, kind) and fact(news):
-                        self.news.remove(news)
-                        return news
-                self._came.clear()
-                await self._came.wait()
-
-    async def up(self) -> HostSnapshot:
-        return (await self.wait(HostUp)).snapshot
-
-    async def exit_of(self, job: str) -> ExitSeen:
-        return (await self.wait(Exit, lambda news: news.exit.job == job)).exit
-
-    def start(
-        self, job: str, *argv: str, env: Mapping[str, str] | None = None, stdin: bool = False
-    ) -> None:
-        assert self.link.snapshot is not None
-        epoch = self.link.snapshot.epoch
-        environment = env or {"PATH": "/usr/bin:/bin"}
-        self.link.start(
-            StartJob(job=job, epoch=epoch, argv=argv, cwd="/", env=environment, stdin=stdin)
-        )
-
-    def shell(self, job: str, script: str, *, stdin: bool = False) -> None:
-        self.start(job, "/bin/sh", "-c", script, stdin=stdin)
-
-    def status(self) -> HostStatus:
-        return self.link.status
-
-    async def becomes(self, status: HostStatus) -> None:
-        await asyncio.to_thread(eventually, lambda: self.status() is status)
-
-    async def leave(self) -> None:
-        self._running.cancel()
-        await asyncio.wait([self._running])
-
-    @property
-    def host_pid(self) -> int:
-        assert self.link.snapshot is not None
-        return self.link.snapshot.pid
-
-
-@pytest.fixture
-async def state_dir(tmp_path: Path) -> AsyncIterator[Path]:
-    """A state directory whose hosts are all ended afterwards."""
-    state_dir = tmp_path / "state"
-    state_dir.mkdir()
-    yield state_dir
-    HostUnderTest(state_dir).end_any()
-
-
-@pytest.fixture
-async def daemon(state_dir: Path) -> AsyncIterator[Daemon]:
-    daemon = Daemon(state_dir)
-    await daemon.up()
-    yield daemon
-    await daemon.leave()
 
 
 async def test_a_link_starts_a_host_where_none_answers(state_dir: Path) -> None:

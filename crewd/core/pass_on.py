@@ -1,0 +1,90 @@
+"""Handing a process on: an agent that has done takes the next task of its kind.
+
+An agent's program takes longer to start than many a task. When an agent has handed in, and the
+task that is next has the same agent in the same place, the process forgets what was said, is told
+who it is from now on, and its host calls it by the next attempt. Anything that goes wrong on the
+way only costs the start that was to be saved.
+"""
+
+from __future__ import annotations
+
+from crewd.core.dispatch import begin, is_preparing, resend, say, start, start_effect
+from crewd.core.effects import CloseStdin
+from crewd.core.messages import next_message, renew_message
+from crewd.core.model import Attempt
+from crewd.core.reports import SessionOpened, SessionRenewed
+from crewd.core.spec import Adapter, TaskSpec
+from crewd.core.state import Promise
+from crewd.core.turn import Turn
+from crewd.core.words import AttemptStatus, OutboxKind, Outcome
+
+
+def promise(turn: Turn, giver: Attempt) -> bool:
+    """Promise the process of an attempt that has handed in to the next task, if it suits."""
+    state = turn.state
+    heir = state.first_ready()
+    given = giver.handed_in
+    done = given is not None and given.outcome is Outcome.COMPLETED
+    if heir is None or not done or not state.may_start or giver.status is not AttemptStatus.RUNNING:
+        return False
+    if not _alike(state.tasks[giver.task_id].spec, heir.spec):
+        return False
+    state.pop_ready()
+    state.promised[heir.id] = Promise(giver.task_id, giver.number)
+    say(turn, giver, OutboxKind.RENEW, renew_message())
+    start(turn, heir)
+    return True
+
+
+def opened(turn: Turn, giver: Attempt, report: SessionOpened) -> None:
+    """Tell a process that begins a new session whose it is from now on."""
+    heir = heir_of(turn, giver)
+    if heir is not None:
+        body = next_message(report.ref, heir.task_id, heir.number)
+        say(turn, giver, OutboxKind.NEXT, body)
+
+
+def renewed(turn: Turn, giver: Attempt, _report: SessionRenewed) -> None:
+    heir = heir_of(turn, giver)
+    if heir is not None:
+        turn.state.promised[heir.task_id].renewed = True
+        if heir.prompt_artifact_id:
+            begin(turn, heir)
+
+
+def broken(turn: Turn, heir: Attempt) -> None:
+    """Start an attempt in a process of its own: the one it was promised is not to be had."""
+    promised = turn.state.promised.pop(heir.task_id, None)
+    if promised is not None and turn.state.live_attempt(promised.task_id, promised.attempt):
+        turn.do(CloseStdin(task_id=promised.task_id, attempt=promised.attempt))
+    if is_preparing(turn.state, heir):
+        return
+    turn.do(start_effect(turn, turn.state.tasks[heir.task_id], heir.number))
+    resend(turn, heir.task_id, heir.number, after=0)
+
+
+def heir_of(turn: Turn, giver: Attempt) -> Attempt | None:
+    """Return the attempt that waits for this one's process."""
+    for task_id, promised in turn.state.promised.items():
+        if promised.task_id == giver.task_id and promised.attempt == giver.number:
+            return turn.state.attempts[task_id]
+    return None
+
+
+def _alike(done: TaskSpec, following: TaskSpec) -> bool:
+    """Say whether both would be started in the same way."""
+    return following.adapter is Adapter.PI and _start_of(done) == _start_of(following)
+
+
+def _start_of(spec: TaskSpec) -> tuple[object, ...]:
+    return (
+        spec.adapter,
+        spec.agent,
+        spec.model,
+        spec.executable,
+        spec.command,
+        spec.cwd,
+        spec.env,
+        spec.env_from,
+        spec.keep_children,
+    )
