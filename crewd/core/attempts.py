@@ -176,7 +176,7 @@ def settle(turn: Turn, end: AttemptEnded, *, spends: bool = True) -> None:
             TaskFinished(
                 task_id=task.id,
                 status=TaskStatus.NEEDS_ATTENTION,
-                reason="no_result",
+                reason=end.cause or Cause.NO_RESULT,
                 message=end.message,
                 result=end.result,
             ),

@@ -13,11 +13,6 @@ from crewd.core.spec import RunSpec, TaskSpec
 from crewd.workers.programs import INSTALL
 
 
-def absolute_entries(path: str) -> str:
-    """Return a PATH with its absolute entries only."""
-    return os.pathsep.join(entry for entry in path.split(os.pathsep) if entry.startswith("/"))
-
-
 def in_directory(spec: RunSpec) -> RunSpec:
     """Return the spec with the directory and the project it is about. CWD_INVALID."""
     cwd = _directory(spec.cwd)

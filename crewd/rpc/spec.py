@@ -40,10 +40,11 @@ from crewd.rpc.checks import (
     TITLE_BYTES,
     Problems,
 )
-from crewd.rpc.resolve import absolute_entries, in_directory, resolved
+from crewd.rpc.resolve import in_directory, resolved
 from crewd.rpc.wire import cut
 from crewd.v1 import spec_pb2 as pb
 from crewd.v1.run_service_pb2 import CreateRunRequest
+from crewd.workers.environment import absolute_entries
 
 _TASK_ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _OUTPUT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")

@@ -123,7 +123,8 @@ class AttemptEnded(_message.Message):
     """Bytes the worker wrote to stderr."""
     proof: _builtins.str
     """What shows that nothing of it runs, as one lower-case word, e.g. `exit`, `stopped`,
-    `never_started`, `host_lost`. Empty: nothing does, and survivors are named.
+    `never_started`, `host_lost`; or `passed_on`: its process goes on as that of another attempt.
+    Empty: nothing does, and survivors are named.
     """
     retryable: _builtins.bool
     """True: an end of this kind is tried again."""

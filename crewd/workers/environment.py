@@ -56,7 +56,7 @@ class Environment:
         environment.update(self._offered(offered, filed))
         environment.update(given)
         environment.update(self._named(named, filed))
-        environment["PATH"] = _absolute_entries(environment["PATH"]) or DEFAULT_PATH
+        environment["PATH"] = absolute_entries(environment["PATH"]) or DEFAULT_PATH
         environment.update(own)
         return environment
 
@@ -115,5 +115,5 @@ class Environment:
             raise MissingVariableError(str(error)) from error
 
 
-def _absolute_entries(path: str) -> str:
+def absolute_entries(path: str) -> str:
     return os.pathsep.join(entry for entry in path.split(os.pathsep) if entry.startswith("/"))
