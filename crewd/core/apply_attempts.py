@@ -53,6 +53,7 @@ def attempt_started(state: RunState, event: e.AttemptStarted, now: Instant) -> N
         attempt.status = AttemptStatus.RUNNING
     attempt.pid = event.pid
     attempt.host = event.host
+    attempt.argv = event.argv or attempt.argv
     attempt.start_time = now
     if event.speak_until is not None:
         attempt.stall_at = event.speak_until

@@ -81,6 +81,7 @@ def started(turn: Turn, stimulus: WorkerStarted) -> None:
                 attempt=attempt.number,
                 pid=stimulus.pid,
                 host=turn.state.host,
+                argv=stimulus.argv,
                 speak_until=later(turn.now, FIRST_WORD) if speaks else None,
             )
         )
@@ -203,6 +204,7 @@ def _keep_transcript(turn: Turn, end: AttemptEnded) -> None:
                 kind=ArtifactKind.TRANSCRIPT,
                 media_type="application/jsonl",
                 size_bytes=end.stdout_bytes,
+                redacted=True,
                 create_time=turn.now,
             )
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from crewd.core.effects import KeepInOrder, KeepText, PassWorker, StartWorker, WriteWorker
@@ -18,7 +18,7 @@ from crewd.core.events import (
 from crewd.core.marks import OutboxQueued, OutboxTaken
 from crewd.core.messages import prompt_message, prompt_text, scaffold_text, task_message
 from crewd.core.model import Attempt, Outbox, Result, Task
-from crewd.core.prompt import Prompt, Spill, task_prompt
+from crewd.core.prompt import Prompt, task_prompt
 from crewd.core.redact import redact
 from crewd.core.spec import Adapter
 from crewd.core.state import Promise, RunState
@@ -90,7 +90,7 @@ def _prepare(turn: Turn, task: Task, previous: Attempt | None) -> None:
     prompt = _prompt(turn, task, previous)
     body = prompt_message(prompt.text)
     _queue(turn, turn.state.attempts[task.id], OutboxKind.TASK, body)
-    turn.do(_preparation(task, prompt.text, prompt.spills))
+    turn.do(_preparation(task, prompt.text, prompt))
 
 
 def begin(turn: Turn, attempt: Attempt) -> None:
@@ -99,7 +99,7 @@ def begin(turn: Turn, attempt: Attempt) -> None:
     if attempt.adapter == Adapter.PI and not attempt.prompt_artifact_id:
         rows = turn.state.outbox[task.id].values()
         text = next(prompt_text(row.body) for row in rows if row.kind is OutboxKind.TASK)
-        turn.do(_preparation(task, text, _prompt(turn, task, None).spills))
+        turn.do(_preparation(task, text, _prompt(turn, task, None)))
         return
     promise = turn.state.promised.get(task.id)
     if promise is None:
@@ -142,10 +142,10 @@ def _prompt(turn: Turn, task: Task, previous: Attempt | None) -> Prompt:
     )
 
 
-def _preparation(task: Task, prompt: str, spills: Sequence[Spill]) -> KeepInOrder:
+def _preparation(task: Task, text: str, prompt: Prompt) -> KeepInOrder:
     """Return what is to be kept; the prompt last, so that where it is all the rest is."""
-    texts = [(spill.name, ArtifactKind.FILE, spill.text) for spill in spills]
-    texts.append(("prompt.md", ArtifactKind.PROMPT, prompt))
+    texts = [(spill.name, ArtifactKind.FILE, spill.text, "") for spill in prompt.spills]
+    texts.append(("prompt.md", ArtifactKind.PROMPT, text, prompt.description))
     return KeepInOrder(
         tuple(
             KeepText(
@@ -154,9 +154,10 @@ def _preparation(task: Task, prompt: str, spills: Sequence[Spill]) -> KeepInOrde
                 name=name,
                 kind=kind,
                 media_type=MEDIA_TYPES[name.rpartition(".")[2]],
-                text=text,
+                text=kept,
+                description=description,
             )
-            for name, kind, text in texts
+            for name, kind, kept, description in texts
         )
     )
 

@@ -84,6 +84,7 @@ class KeepText:
     kind: ArtifactKind
     media_type: str
     text: str
+    description: str = ""
     truncated: bool = False
 
 

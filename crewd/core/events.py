@@ -158,6 +158,8 @@ class AttemptStarted:
     attempt: int
     pid: int = 0
     host: str = ""
+    argv: tuple[str, ...] = ()
+    """What was started; empty: what was intended."""
     speak_until: Instant | None = None
     """When an agent must have said something; None for other workers."""
 

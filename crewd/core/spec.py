@@ -153,6 +153,8 @@ class RunSpec:
     workflow: str = ""
     agent: str = ""
     """What the tasks were made from; empty where it was not named."""
+    file: str = ""
+    """Where its creator wrote it; empty: nowhere."""
     agents: Mapping[str, AgentSpec] = field(default_factory=dict[str, AgentSpec])
     skills: Mapping[str, SkillSpec] = field(default_factory=dict[str, SkillSpec])
     cwd: str

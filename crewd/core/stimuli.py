@@ -94,6 +94,8 @@ class WorkerStarted:
     task_id: str
     attempt: int
     pid: int
+    argv: tuple[str, ...] = ()
+    """What was started, as far as people may see it; empty when that is not known any more."""
 
 
 class Refusal(StrEnum):

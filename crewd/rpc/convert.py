@@ -67,9 +67,11 @@ def run(row: m.Run, *, texts: int = WHOLE) -> run_pb2.Run:
 
 
 def _run_source(spec: RunSpec) -> run_pb2.RunSource | None:
-    if not (spec.team or spec.workflow or spec.agent):
+    if not (spec.team or spec.workflow or spec.agent or spec.file):
         return None
-    return run_pb2.RunSource(team=spec.team, workflow=spec.workflow, agent=spec.agent)
+    return run_pb2.RunSource(
+        team=spec.team, workflow=spec.workflow, agent=spec.agent, file=spec.file
+    )
 
 
 def limits(row: Limits) -> spec_pb2.RunLimits:

@@ -50,6 +50,8 @@ _TASK_ID: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _OUTPUT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _NEEDS_COMMAND: Final = frozenset({Adapter.COMMAND, Adapter.JSONL})
 PI_COMMAND: Final = ("pi",)
+FILE_BYTES: Final = 4096
+"""The most bytes of the name of a file."""
 _MOST_ATTEMPTS: Final = 1000
 _MOST_WORKERS: Final = 10_000
 _MOST: Final = 2**63 - 1
@@ -78,6 +80,7 @@ def checked_spec(request: CreateRunRequest, *, daemon_path: str, staff: Staff) -
         spec,
         path=absolute_entries(request.env.path or daemon_path),
         env=problems.variables("env.vars", request.env.vars),
+        file=problems.bounded("file", request.file, FILE_BYTES),
     )
     problems.argument("env.path", request.env.path)
     problems.refuse()

@@ -17,7 +17,7 @@ from crewd.core import effects as fx
 from crewd.core import stimuli as s
 from crewd.core.messages import next_of, with_variables
 from crewd.core.model import Outbox
-from crewd.core.redact import redact
+from crewd.core.redact import redact, redact_arguments
 from crewd.core.redact_known import KnownSecrets
 from crewd.core.redact_reports import Masking
 from crewd.core.state import RunState
@@ -27,9 +27,12 @@ from crewd.runtime.pump import Pump, PumpTools, silent_exit
 from crewd.workers import host_link as host
 from crewd.workers.environment import Environment, MissingVariableError
 from crewd.workers.registry import adapter_for
+from crewd.workers.text import cut
 
 log = structlog.get_logger()
 
+SHOWN_BYTES: Final = 1024
+"""Of each argument of a command that was started."""
 ORPHAN_GRACE: Final = timedelta(0)
 
 
@@ -73,6 +76,8 @@ class Jobs:
         self._own = own_variables
         self._find = find
         self._spawn = spawn
+        self._started: dict[str, tuple[str, ...]] = {}
+        """What the host was told to start and has not told of yet."""
         self._pumps: dict[str, tuple[Pump, asyncio.Task[None]]] = {}
 
     def perform(self, run_id: str, state: RunState, effects: Sequence[fx.Effect]) -> None:
@@ -101,8 +106,13 @@ class Jobs:
         match news:
             case host.Started(job=job, pid=pid):
                 key = JobKey.of(job)
-                self._tell(key, s.WorkerStarted(task_id=key.task_id, attempt=key.number, pid=pid))
+                argv = self._started.pop(job, ())
+                started = s.WorkerStarted(
+                    task_id=key.task_id, attempt=key.number, pid=pid, argv=argv
+                )
+                self._tell(key, started)
             case host.StartRefused(job=job, kind=kind, message=message):
+                self._started.pop(job, None)
                 self._refuse(JobKey.of(job), kind, message)
             case host.Output(job=job, stdout=stdout, stderr=stderr):
                 self._output(job, stdout, stderr)
@@ -198,11 +208,13 @@ class Jobs:
             self._refuse(key, s.Refusal.ENVIRONMENT_MISSING, str(error))
             return
         arguments = adapter_for(effect.adapter).arguments(effect)
+        argv = (effect.executable, *effect.argv[1:], *arguments)
+        self._started[str(key)] = _shown(argv)
         self._link.start(
             host.StartJob(
-                job=f"{run_id}/{effect.task_id}/{effect.attempt}",
+                job=str(key),
                 epoch=effect.epoch,
-                argv=(effect.executable, *effect.argv[1:], *arguments),
+                argv=argv,
                 cwd=effect.cwd,
                 env=environment,
                 stdin=effect.stdin,
@@ -292,6 +304,11 @@ class Jobs:
         actor = self._find(key.run_id)
         if actor is not None:
             actor.tell(stimulus)
+
+
+def _shown(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command as people may see it: a system prompt is long, a password is masked."""
+    return tuple(cut(each, SHOWN_BYTES) for each in redact_arguments(argv))
 
 
 def of_run(

@@ -154,6 +154,7 @@ def _artifact(run_id: str, effect: KeepText, kept: Kept) -> Artifact:
         media_type=effect.media_type,
         size_bytes=kept.size,
         sha256=kept.sha256,
+        description=effect.description,
         truncated=effect.truncated,
         redacted=kept.redacted,
     )

@@ -210,7 +210,7 @@ class Run(_message.Message):
 
     @_builtins.property
     def source(self) -> Global___RunSource:
-        """What its tasks were made from. Unset: its creator wrote them."""
+        """What it was made from. Unset: its creator wrote the tasks, and named no file."""
 
     def __init__(
         self,
@@ -253,29 +253,33 @@ Global___Run: _TypeAlias = Run  # noqa: Y015
 
 @_typing.final
 class RunSource(_message.Message):
-    """What the tasks of a run were made from, by the names the catalog had for it then."""
+    """What a run was made from; teams, workflows and agents by the names the catalog had for them then."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     TEAM_FIELD_NUMBER: _builtins.int
     WORKFLOW_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
     team: _builtins.str
     """The team. Empty: none."""
     workflow: _builtins.str
     """The workflow. Empty: none."""
     agent: _builtins.str
     """The agent that does the goal alone. Empty: none."""
+    file: _builtins.str
+    """The file its creator wrote it in. Empty: none."""
     def __init__(
         self,
         *,
         team: _builtins.str = ...,
         workflow: _builtins.str = ...,
         agent: _builtins.str = ...,
+        file: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "team", b"team", "workflow", b"workflow"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "file", b"file", "team", b"team", "workflow", b"workflow"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -6,6 +6,7 @@ value; it becomes text (at most 64 KiB) only when it is committed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
@@ -77,6 +78,14 @@ class Adapter(Protocol[S]):
     @property
     def mark(self) -> bytes:
         """What every line has that means something; no other line needs to be folded."""
+        ...
+
+    @property
+    def repeats(self) -> re.Pattern[bytes] | None:
+        """How lines begin that say again, or in pieces, what others say whole.
+
+        They are not in the transcript: a secret in pieces could not be masked.
+        """
         ...
 
     def arguments(self, start: StartWorker) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ class CommandAdapter:
     capabilities = Capabilities()
     folds: frozenset[Stream] = frozenset()
     mark = b""
+    repeats = None
 
     def arguments(self, start: StartWorker) -> tuple[str, ...]:  # noqa: ARG002
         """Add nothing: the task's command says it all."""

@@ -73,6 +73,7 @@ class JsonlAdapter:
     capabilities = Capabilities(can_ask=True)
     folds = frozenset({Stream.STDOUT})
     mark = b'"type"'
+    repeats = None
 
     def arguments(self, start: StartWorker) -> tuple[str, ...]:  # noqa: ARG002
         """Add nothing: the task's command says it all."""

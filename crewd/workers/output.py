@@ -178,17 +178,21 @@ class OutputReader:
     def _take(self, stream: Stream, blocks: Sequence[Block], found: _Found) -> None:
         folds, redactor = stream in self._adapter.folds, self._redactors[stream]
         for block in blocks:
-            shown = (
-                redactor.piece(block.data, begins=block.begins)
-                if block.oversize
-                else redactor.feed(block.data)
-            )
-            self._append(stream, shown)
+            if block.oversize:
+                self._append(stream, redactor.piece(block.data, begins=block.begins))
+            else:
+                self._append(stream, redactor.feed(self._worth_keeping(stream, block.data)))
             found.moved = True
             if folds and not block.oversize:
                 self._fold(stream, block, found)
             elif folds and block.begins:
                 self._fold_line(Line(stream, b"", oversize=True), found)
+
+    def _worth_keeping(self, stream: Stream, lines: bytes) -> bytes:
+        repeats = self._adapter.repeats
+        if repeats is None or stream not in self._adapter.folds:
+            return lines
+        return b"\n".join(line for line in lines.split(b"\n") if not repeats.match(line))
 
     def _append(self, stream: Stream, data: bytes) -> None:
         if stream in self._uncertain:

@@ -21,6 +21,10 @@ from crewd.workers.pi_causes import trouble
 from crewd.workers.pi_state import PiState
 
 _EVENT: Final = re.compile(rb'\{"type":"([a-z_]+)"')
+_REPEATING: Final = re.compile(
+    rb'\{"type":"(?:message_update|message_start|tool_execution_update|bash_execution_update'
+    rb'|turn_end|agent_end)"'
+)
 _HANDLED: Final = frozenset(name.encode() for name in pi_events.HANDLERS)
 _HOPELESS_WORDS: Final = re.compile(
     r"^.*(?:No API key|No models? (?:available|selected)|Model .* not found).*$", re.MULTILINE
@@ -37,6 +41,7 @@ class PiAdapter:
     capabilities = pi_events.CAPABILITIES
     folds = frozenset({Stream.STDOUT})
     mark = b'"type"'
+    repeats = _REPEATING
 
     def arguments(self, start: StartWorker) -> tuple[str, ...]:
         return pi_start.arguments(start)

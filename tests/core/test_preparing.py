@@ -89,7 +89,7 @@ def test_a_host_that_comes_back_has_the_same_prompt_kept_again() -> None:
 
     again = play.tell(host_ready())
 
-    assert texts(again) == [second]
+    assert [(text.name, text.text) for text in texts(again)] == [(second.name, second.text)]
     assert begun(keep(play, second)) == [StartWorker, WriteWorker]
     assert begun(play.tell(host_ready())) == [StartWorker, WriteWorker]
 

@@ -41,7 +41,9 @@ async def test_a_file_and_a_text_are_kept_and_what_leads_out_is_not(
 ) -> None:
     (desk.root / "plot.png").write_bytes(b"\x89PNG\0")
     (desk.root / "link").symlink_to("/etc/hostname")
-    steps = ("file plot plot.png", "file link link", "file up ../up", "notes 1 3", "result ok")
+    (desk.root / "folder").symlink_to("/etc")
+    led = ("file link link", "file folder folder/hostname", "file up ../up")
+    steps = ("file plot plot.png", *led, "notes 1 3", "result ok")
     run_id = await desk.submit(worker("a", *steps))
     assert (await desk.ended(run_id)).status == RUN_STATUS_COMPLETED
     plot, note = await kept(desk, run_id)
@@ -52,8 +54,9 @@ async def test_a_file_and_a_text_are_kept_and_what_leads_out_is_not(
     assert (note.name, note.kind, note.source_path) == ("note-1", ARTIFACT_KIND_FILE, "")
     assert await read(desk, plot.id) == b"\x89PNG\0"
     assert await read(desk, note.id) == b"111"
-    link, up = await warnings(desk, run_id)
+    link, folder, up = await warnings(desk, run_id)
     assert "link is a symbolic link" in link
+    assert "folder/hostname has a part that is no directory, or a symbolic link" in folder
     assert "`..`" in up
     code, out, _ = await daemon.crew("artifacts", run_id, "note-1")
     assert (code, out) == (0, "111")

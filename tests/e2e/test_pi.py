@@ -229,3 +229,18 @@ async def test_a_daemon_killed_while_an_agent_waits_for_an_answer_still_hands_it
     task = await done(pi, run_id)
     assert "You may." in task.result.text
     assert [(a.number, a.pid) for a in task.attempts] == [(1, before.pid)]
+
+
+async def test_a_secret_that_is_said_letter_by_letter_is_in_no_byte_of_the_transcript(
+    pi: PiDesk, daemon: Daemon
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    run_id = await pi.submit(f"Say it. [[spell:it is {secret} ok]]")
+    task = await done(pi, run_id)
+    said = await pi.desk.output(run_id, "a")
+
+    assert task.result.text == "it is *** ok"
+    assert b"it is *** ok" in said
+    assert b"message_update" not in said, "what comes in pieces cannot be masked"
+    kept = [file.read_bytes() for file in (daemon.state_dir / "transcripts").rglob("*.stdout")]
+    assert kept == [said]

@@ -32,7 +32,6 @@ ALLOWED: Final = frozenset(
         ("run_spec", "spec"),
         ("task_spec", "spec"),
         ("run", "title"),
-        ("attempt", "argv"),
         ("request", "response"),
     }
 )

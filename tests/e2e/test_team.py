@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from collections.abc import Iterator
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from crewd_client.v1.ask_pb2 import Ask
+from crewd_client import watch_asks
+from crewd_client.v1.ask_pb2 import ASK_STATUS_OPEN, Ask
 from crewd_client.v1.run_pb2 import RUN_STATUS_COMPLETED
 from crewd_client.v1.run_service_pb2 import ClientEnv, CreateRunRequest
 from crewd_client.v1.spec_pb2 import RunSpec, WorkspaceSpec
-from tests.support.desk import Desk
+from tests.support.daemon import Daemon
+from tests.support.desk import PATIENCE, Desk
 from tests.support.pi import BIN, configure
 from tests.support.pi_desk import needs_pi
 from tests.support.scripted_model import ScriptedModel
@@ -59,13 +62,26 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
+async def first_question(desk: Desk) -> Ask:
+    async with asyncio.timeout(PATIENCE):
+        async for change in watch_asks(desk.client):
+            for ask in change.items:
+                if ask.status == ASK_STATUS_OPEN:
+                    return ask
+    raise AssertionError("nobody asked")
+
+
+def prefer_the_scripted_model(folder: Path) -> None:
+    """Have pi use it where no model is named, as its owner would."""
+    settings = {"defaultProvider": "scripted", "defaultModel": "scripted"}
+    (folder / "settings.json").write_text(json.dumps(settings))
+
+
 async def submitted(desk: Desk, model: ScriptedModel, repository: Path, spec: RunSpec) -> str:
     spec.goal = "add a greeting"
     spec.workspace.CopyFrom(WorkspaceSpec(cwd=str(repository)))
     variables = configure(desk.root / "pi", model.base_url)
-    (desk.root / "pi" / "settings.json").write_text(
-        json.dumps({"defaultProvider": "scripted", "defaultModel": "scripted"})
-    )
+    prefer_the_scripted_model(desk.root / "pi")
     env = ClientEnv(path=f"{BIN}:/usr/bin:/bin", vars=variables)
     created = await desk.client.runs.CreateRun(CreateRunRequest(spec=spec, env=env))
     return created.run.id
@@ -110,3 +126,28 @@ async def test_a_repository_brings_its_own_crew(
     assert (repository / "greeting.txt").exists()
     make = await desk.task(run_id, "make")
     assert (make.agent, make.depends_on[:]) == ("smith", ["look"])
+
+
+async def test_a_person_at_a_terminal_does_it_with_crew_alone(
+    daemon: Daemon, desk: Desk, model: ScriptedModel, repository: Path
+) -> None:
+    daemon.env.update(configure(desk.root / "pi", model.base_url))
+    prefer_the_scripted_model(desk.root / "pi")
+    daemon.env["PATH"] = f"{BIN}:{daemon.env['PATH']}"
+    await daemon.restart()
+
+    running = asyncio.create_task(
+        daemon.crew("run", "add a greeting", "--team", "default", "--cwd", str(repository))
+    )
+    ask = await first_question(desk)
+    listed = await daemon.crew("asks")
+    answered = await daemon.crew("answer", ask.id, "hello")
+    code, out, err = await running
+
+    assert (code, "Traceback" in err) == (0, False), err
+    assert ask.id in listed[1]
+    assert answered[0] == 0
+    assert out.strip(), "the result is on stdout"
+    assert (repository / "greeting.txt").exists()
+    shown = await daemon.crew("artifacts", ask.run_id, "plan.md")
+    assert (shown[0], "hello" in shown[1]) == (0, True)

@@ -126,3 +126,10 @@ def test_a_run_that_names_nothing_reads_no_file(place: Place) -> None:
     (task,) = place.staffed(a_request(place.project, a_task("a"))).tasks
 
     assert task.agent == ""
+
+
+def test_the_file_a_run_was_written_in_is_told_and_not_read(place: Place) -> None:
+    request = a_request(place.project)
+    request.file = "/nowhere/run.yaml"
+
+    assert place.staffed(request).file == "/nowhere/run.yaml"

@@ -109,6 +109,7 @@ def _length(asked: Asked) -> Answer:
 
 _ANSWERS: Final[Mapping[str, Callable[[Asked], Answer]]] = {
     "plain": lambda asked: Say(re.findall(r"\S+\s*", asked.argument or PLAIN)),
+    "spell": lambda asked: Say(re.findall(r"(?s).{1,4}", asked.argument)),
     "empty": lambda _: Say(),
     "long": lambda asked: Say([f"word{i} " for i in range(int(asked.argument or 200))]),
     "length": _length,

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Final
 
 from crewd.core.redact import redact
 from crewd.core.values import record, value
+
+_DESCRIBED: Final = 1000
+"""Characters of a description."""
 
 
 @record
@@ -32,6 +36,13 @@ class Prompt:
     omitted: tuple[str, ...] = ()
     """What is not in it, or not whole, for people."""
     spills: tuple[Spill, ...] = ()
+
+    @property
+    def description(self) -> str:
+        """Where the room went, and what is not in it, in one text for people."""
+        sizes = ", ".join(f"{section.name} {section.size_bytes}" for section in self.sections)
+        told = "; ".join((f"bytes: {sizes}", *self.omitted))
+        return told if len(told) <= _DESCRIBED else f"{told[:_DESCRIBED]}…"
 
 
 @value

@@ -97,6 +97,7 @@ def run(session: Session, /, **typed: object) -> int:
         request_id=options.request_id,
         validate_only=options.dry_run,
         spec=file.spec,
+        file=_file(options),
         env=ClientEnv(path=_absolute_entries(os.environ.get("PATH", ""))),
     )
 
@@ -149,6 +150,14 @@ def _load(options: _Options) -> RunFile:
     if options.file == "-":
         return parse_run_file(read_stdin(), "<stdin>")
     return load_run_file(Path(options.file))
+
+
+def _file(options: _Options) -> str:
+    """Give the file's own name, wherever it was named from; a name that is no text is not told."""
+    if options.file in {None, "-"}:
+        return ""
+    name = str(Path(str(options.file)).resolve())
+    return name if _is_text(name) else ""
 
 
 def _check_size(request: CreateRunRequest) -> None:

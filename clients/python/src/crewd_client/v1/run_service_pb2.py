@@ -29,7 +29,7 @@ from crewd_client.v1 import run_task_pb2 as crewd_dot_v1_dot_run__task__pb2
 from crewd_client.v1 import spec_pb2 as crewd_dot_v1_dot_spec__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x63rewd/v1/run_service.proto\x12\x08\x63rewd.v1\x1a\x12\x63rewd/v1/run.proto\x1a\x1b\x63rewd/v1/run_artifact.proto\x1a\x19\x63rewd/v1/run_stream.proto\x1a\x17\x63rewd/v1/run_task.proto\x1a\x13\x63rewd/v1/spec.proto\"\x80\x01\n\x10\x43reateRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x15\n\rvalidate_only\x18\x02 \x01(\x08\x12\x1f\n\x04spec\x18\x03 \x01(\x0b\x32\x11.crewd.v1.RunSpec\x12 \n\x03\x65nv\x18\x04 \x01(\x0b\x32\x13.crewd.v1.ClientEnv\"/\n\x11\x43reateRunResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.crewd.v1.Run\"\x1f\n\rGetRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\",\n\x0eGetRunResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.crewd.v1.Run\"]\n\x0fListRunsRequest\x12#\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x13.crewd.v1.RunFilter\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"`\n\x10ListRunsResponse\x12\x1b\n\x04runs\x18\x01 \x03(\x0b\x32\r.crewd.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x16\n\x0e\x61s_of_sequence\x18\x03 \x01(\x03\"U\n\x10\x43\x61ncelRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05\x66orce\x18\x04 \x01(\x08\"/\n\x11\x43\x61ncelRunResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.crewd.v1.Run\"D\n\x10ResumeRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"/\n\x11ResumeRunResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.crewd.v1.Run\"6\n\x10\x44\x65leteRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\"D\n\x11\x44\x65leteRunResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.crewd.v1.Run\x12\x13\n\x0b\x66reed_bytes\x18\x02 \x01(\x03\"s\n\tClientEnv\x12\x0c\n\x04path\x18\x01 \x01(\t\x12+\n\x04vars\x18\x02 \x03(\x0b\x32\x1d.crewd.v1.ClientEnv.VarsEntry\x1a+\n\tVarsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\x95\n\n\nRunService\x12\x44\n\tCreateRun\x12\x1a.crewd.v1.CreateRunRequest\x1a\x1b.crewd.v1.CreateRunResponse\x12;\n\x06GetRun\x12\x17.crewd.v1.GetRunRequest\x1a\x18.crewd.v1.GetRunResponse\x12\x41\n\x08ListRuns\x12\x19.crewd.v1.ListRunsRequest\x1a\x1a.crewd.v1.ListRunsResponse\x12\x46\n\tWatchRuns\x12\x1a.crewd.v1.WatchRunsRequest\x1a\x1b.crewd.v1.WatchRunsResponse0\x01\x12\x43\n\x08WatchRun\x12\x19.crewd.v1.WatchRunRequest\x1a\x1a.crewd.v1.WatchRunResponse0\x01\x12G\n\nListEvents\x12\x1b.crewd.v1.ListEventsRequest\x1a\x1c.crewd.v1.ListEventsResponse\x12\x44\n\tCancelRun\x12\x1a.crewd.v1.CancelRunRequest\x1a\x1b.crewd.v1.CancelRunResponse\x12J\n\x0b\x43\x61ncelTasks\x12\x1c.crewd.v1.CancelTasksRequest\x1a\x1d.crewd.v1.CancelTasksResponse\x12\x44\n\tResumeRun\x12\x1a.crewd.v1.ResumeRunRequest\x1a\x1b.crewd.v1.ResumeRunResponse\x12G\n\nRetryTasks\x12\x1b.crewd.v1.RetryTasksRequest\x1a\x1c.crewd.v1.RetryTasksResponse\x12J\n\x0bResolveTask\x12\x1c.crewd.v1.ResolveTaskRequest\x1a\x1d.crewd.v1.ResolveTaskResponse\x12\x44\n\tSteerTask\x12\x1a.crewd.v1.SteerTaskRequest\x1a\x1b.crewd.v1.SteerTaskResponse\x12\x44\n\tListTasks\x12\x1a.crewd.v1.ListTasksRequest\x1a\x1b.crewd.v1.ListTasksResponse\x12>\n\x07GetTask\x12\x18.crewd.v1.GetTaskRequest\x1a\x19.crewd.v1.GetTaskResponse\x12I\n\nReadOutput\x12\x1b.crewd.v1.ReadOutputRequest\x1a\x1c.crewd.v1.ReadOutputResponse0\x01\x12P\n\rListArtifacts\x12\x1e.crewd.v1.ListArtifactsRequest\x1a\x1f.crewd.v1.ListArtifactsResponse\x12O\n\x0cReadArtifact\x12\x1d.crewd.v1.ReadArtifactRequest\x1a\x1e.crewd.v1.ReadArtifactResponse0\x01\x12\x44\n\tDeleteRun\x12\x1a.crewd.v1.DeleteRunRequest\x1a\x1b.crewd.v1.DeleteRunResponseB\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x63rewd/v1/run_service.proto\x12\x08\x63rewd.v1\x1a\x12\x63rewd/v1/run.proto\x1a\x1b\x63rewd/v1/run_artifact.proto\x1a\x19\x63rewd/v1/run_stream.proto\x1a\x17\x63rewd/v1/run_task.proto\x1a\x13\x63rewd/v1/spec.proto\"\x8e\x01\n\x10\x43reateRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x15\n\rvalidate_only\x18\x02 \x01(\x08\x12\x1f\n\x04spec\x18\x03 \x01(\x0b\x32\x11.crewd.v1.RunSpec\x12 \n\x03\x65nv\x18\x04 \x01(\x0b\x32\x13.crewd.v1.ClientEnv\x12\x0c\n\x04\x66ile\x18\x05 \x01(\t\"/\n\x11\x43reateRunResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.crewd.v1.Run\"\x1f\n\rGetRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\",\n\x0eGetRunResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.crewd.v1.Run\"]\n\x0fListRunsRequest\x12#\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x13.crewd.v1.RunFilter\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"`\n\x10ListRunsResponse\x12\x1b\n\x04runs\x18\x01 \x03(\x0b\x32\r.crewd.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x16\n\x0e\x61s_of_sequence\x18\x03 \x01(\x03\"U\n\x10\x43\x61ncelRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05\x66orce\x18\x04 \x01(\x08\"/\n\x11\x43\x61ncelRunResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.crewd.v1.Run\"D\n\x10ResumeRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"/\n\x11ResumeRunResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.crewd.v1.Run\"6\n\x10\x44\x65leteRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\"D\n\x11\x44\x65leteRunResponse\x12\x1a\n\x03run\x18\x01 \x01(\x0b\x32\r.crewd.v1.Run\x12\x13\n\x0b\x66reed_bytes\x18\x02 \x01(\x03\"s\n\tClientEnv\x12\x0c\n\x04path\x18\x01 \x01(\t\x12+\n\x04vars\x18\x02 \x03(\x0b\x32\x1d.crewd.v1.ClientEnv.VarsEntry\x1a+\n\tVarsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\x95\n\n\nRunService\x12\x44\n\tCreateRun\x12\x1a.crewd.v1.CreateRunRequest\x1a\x1b.crewd.v1.CreateRunResponse\x12;\n\x06GetRun\x12\x17.crewd.v1.GetRunRequest\x1a\x18.crewd.v1.GetRunResponse\x12\x41\n\x08ListRuns\x12\x19.crewd.v1.ListRunsRequest\x1a\x1a.crewd.v1.ListRunsResponse\x12\x46\n\tWatchRuns\x12\x1a.crewd.v1.WatchRunsRequest\x1a\x1b.crewd.v1.WatchRunsResponse0\x01\x12\x43\n\x08WatchRun\x12\x19.crewd.v1.WatchRunRequest\x1a\x1a.crewd.v1.WatchRunResponse0\x01\x12G\n\nListEvents\x12\x1b.crewd.v1.ListEventsRequest\x1a\x1c.crewd.v1.ListEventsResponse\x12\x44\n\tCancelRun\x12\x1a.crewd.v1.CancelRunRequest\x1a\x1b.crewd.v1.CancelRunResponse\x12J\n\x0b\x43\x61ncelTasks\x12\x1c.crewd.v1.CancelTasksRequest\x1a\x1d.crewd.v1.CancelTasksResponse\x12\x44\n\tResumeRun\x12\x1a.crewd.v1.ResumeRunRequest\x1a\x1b.crewd.v1.ResumeRunResponse\x12G\n\nRetryTasks\x12\x1b.crewd.v1.RetryTasksRequest\x1a\x1c.crewd.v1.RetryTasksResponse\x12J\n\x0bResolveTask\x12\x1c.crewd.v1.ResolveTaskRequest\x1a\x1d.crewd.v1.ResolveTaskResponse\x12\x44\n\tSteerTask\x12\x1a.crewd.v1.SteerTaskRequest\x1a\x1b.crewd.v1.SteerTaskResponse\x12\x44\n\tListTasks\x12\x1a.crewd.v1.ListTasksRequest\x1a\x1b.crewd.v1.ListTasksResponse\x12>\n\x07GetTask\x12\x18.crewd.v1.GetTaskRequest\x1a\x19.crewd.v1.GetTaskResponse\x12I\n\nReadOutput\x12\x1b.crewd.v1.ReadOutputRequest\x1a\x1c.crewd.v1.ReadOutputResponse0\x01\x12P\n\rListArtifacts\x12\x1e.crewd.v1.ListArtifactsRequest\x1a\x1f.crewd.v1.ListArtifactsResponse\x12O\n\x0cReadArtifact\x12\x1d.crewd.v1.ReadArtifactRequest\x1a\x1e.crewd.v1.ReadArtifactResponse0\x01\x12\x44\n\tDeleteRun\x12\x1a.crewd.v1.DeleteRunRequest\x1a\x1b.crewd.v1.DeleteRunResponseB\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,33 +40,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLIENTENV_VARSENTRY']._loaded_options = None
   _globals['_CLIENTENV_VARSENTRY']._serialized_options = b'8\001'
   _globals['_CREATERUNREQUEST']._serialized_start=163
-  _globals['_CREATERUNREQUEST']._serialized_end=291
-  _globals['_CREATERUNRESPONSE']._serialized_start=293
-  _globals['_CREATERUNRESPONSE']._serialized_end=340
-  _globals['_GETRUNREQUEST']._serialized_start=342
-  _globals['_GETRUNREQUEST']._serialized_end=373
-  _globals['_GETRUNRESPONSE']._serialized_start=375
-  _globals['_GETRUNRESPONSE']._serialized_end=419
-  _globals['_LISTRUNSREQUEST']._serialized_start=421
-  _globals['_LISTRUNSREQUEST']._serialized_end=514
-  _globals['_LISTRUNSRESPONSE']._serialized_start=516
-  _globals['_LISTRUNSRESPONSE']._serialized_end=612
-  _globals['_CANCELRUNREQUEST']._serialized_start=614
-  _globals['_CANCELRUNREQUEST']._serialized_end=699
-  _globals['_CANCELRUNRESPONSE']._serialized_start=701
-  _globals['_CANCELRUNRESPONSE']._serialized_end=748
-  _globals['_RESUMERUNREQUEST']._serialized_start=750
-  _globals['_RESUMERUNREQUEST']._serialized_end=818
-  _globals['_RESUMERUNRESPONSE']._serialized_start=820
-  _globals['_RESUMERUNRESPONSE']._serialized_end=867
-  _globals['_DELETERUNREQUEST']._serialized_start=869
-  _globals['_DELETERUNREQUEST']._serialized_end=923
-  _globals['_DELETERUNRESPONSE']._serialized_start=925
-  _globals['_DELETERUNRESPONSE']._serialized_end=993
-  _globals['_CLIENTENV']._serialized_start=995
-  _globals['_CLIENTENV']._serialized_end=1110
-  _globals['_CLIENTENV_VARSENTRY']._serialized_start=1067
-  _globals['_CLIENTENV_VARSENTRY']._serialized_end=1110
-  _globals['_RUNSERVICE']._serialized_start=1113
-  _globals['_RUNSERVICE']._serialized_end=2414
+  _globals['_CREATERUNREQUEST']._serialized_end=305
+  _globals['_CREATERUNRESPONSE']._serialized_start=307
+  _globals['_CREATERUNRESPONSE']._serialized_end=354
+  _globals['_GETRUNREQUEST']._serialized_start=356
+  _globals['_GETRUNREQUEST']._serialized_end=387
+  _globals['_GETRUNRESPONSE']._serialized_start=389
+  _globals['_GETRUNRESPONSE']._serialized_end=433
+  _globals['_LISTRUNSREQUEST']._serialized_start=435
+  _globals['_LISTRUNSREQUEST']._serialized_end=528
+  _globals['_LISTRUNSRESPONSE']._serialized_start=530
+  _globals['_LISTRUNSRESPONSE']._serialized_end=626
+  _globals['_CANCELRUNREQUEST']._serialized_start=628
+  _globals['_CANCELRUNREQUEST']._serialized_end=713
+  _globals['_CANCELRUNRESPONSE']._serialized_start=715
+  _globals['_CANCELRUNRESPONSE']._serialized_end=762
+  _globals['_RESUMERUNREQUEST']._serialized_start=764
+  _globals['_RESUMERUNREQUEST']._serialized_end=832
+  _globals['_RESUMERUNRESPONSE']._serialized_start=834
+  _globals['_RESUMERUNRESPONSE']._serialized_end=881
+  _globals['_DELETERUNREQUEST']._serialized_start=883
+  _globals['_DELETERUNREQUEST']._serialized_end=937
+  _globals['_DELETERUNRESPONSE']._serialized_start=939
+  _globals['_DELETERUNRESPONSE']._serialized_end=1007
+  _globals['_CLIENTENV']._serialized_start=1009
+  _globals['_CLIENTENV']._serialized_end=1124
+  _globals['_CLIENTENV_VARSENTRY']._serialized_start=1081
+  _globals['_CLIENTENV_VARSENTRY']._serialized_end=1124
+  _globals['_RUNSERVICE']._serialized_start=1127
+  _globals['_RUNSERVICE']._serialized_end=2428
 # @@protoc_insertion_point(module_scope)

@@ -31,6 +31,7 @@ class CreateRunRequest(_message.Message):
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
     SPEC_FIELD_NUMBER: _builtins.int
     ENV_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Makes the call safe to repeat: within 30 days a second call with the same id returns what the
     first did, and with other contents it is `ALREADY_EXISTS`, reason REQUEST_ID_REUSED. At most 64
@@ -38,6 +39,10 @@ class CreateRunRequest(_message.Message):
     """
     validate_only: _builtins.bool
     """True: check everything, create nothing."""
+    file: _builtins.str
+    """The file the spec was read from, for people; the daemon does not read it. At most 4 KiB. Empty:
+    none.
+    """
     @_builtins.property
     def spec(self) -> _spec_pb2.RunSpec:
         """Required. What the run is to do."""
@@ -53,10 +58,11 @@ class CreateRunRequest(_message.Message):
         validate_only: _builtins.bool = ...,
         spec: _spec_pb2.RunSpec | None = ...,
         env: Global___ClientEnv | None = ...,
+        file: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["env", b"env", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["env", b"env", "request_id", b"request_id", "spec", b"spec", "validate_only", b"validate_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["env", b"env", "file", b"file", "request_id", b"request_id", "spec", b"spec", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
