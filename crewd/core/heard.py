@@ -53,6 +53,8 @@ def reported(turn: Turn, stimulus: WorkerReported) -> None:
             adapter_state=stimulus.adapter_state,
         )
     )
+    if turn.state.run.stopping == "incident":
+        return  # What it says may be what this run broke on: it is kept, and decides nothing.
     for report in stimulus.reports:
         _hear(turn, attempt, report)
     for kind, body in stimulus.writes:

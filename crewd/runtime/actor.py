@@ -32,6 +32,10 @@ log = structlog.get_logger()
 Render = Callable[[RunState], bytes]
 """Builds a command's response from the state after its decision."""
 
+Source = tuple[str, str, int]
+SHORTEST_PAUSE: Final = 0.25
+LONGEST_PAUSE: Final = 60.0
+"""Seconds between the loads of a run that breaks again and again."""
 STARTS_A_DRAIN: Final = 64
 """Workers one drain starts at most, so that a wide run does not hold up the others."""
 
@@ -102,7 +106,13 @@ class Actor:
         self._inbox: list[Item] = []
         self._busy = False
         self._reloading = False
-        self._broken_by = ""
+        self._broken_by: Source | None = None
+        self._failures = 0
+
+    @property
+    def pause(self) -> float:
+        """How many seconds to wait before the rows are loaded again: longer each time in a row."""
+        return min(LONGEST_PAUSE, SHORTEST_PAUSE * 2**self._failures) if self._failures > 1 else 0.0
 
     @property
     def state(self) -> RunState:
@@ -149,7 +159,8 @@ class Actor:
             except Exception as error:  # noqa: BLE001 - a broken run must not take others with it
                 self._break(items, current, error)
                 break
-            self._broken_by = ""
+            if self._broken_by is not None and self._broken_by in map(_source, items):
+                self._broken_by, self._failures = None, 0
             self._finish(work)
         self._busy = False
         self.let_go()
@@ -248,7 +259,7 @@ class Actor:
         self._around.perform(self.run_id, self._state, work.effects)
 
     def _break(self, items: Sequence[Item], current: Item, error: Exception) -> None:
-        """Throw the state away; a second failure on the same stimulus ends the run."""
+        """Throw the state away; a second failure by what comes from the same place ends the run."""
         incident = new_id("incident")
         log.error(
             "run_broken",
@@ -264,13 +275,26 @@ class Actor:
         )
         for item in items:
             _refuse(item, answer)
-        name = repr(current.stimulus)
-        if self._broken_by == name and not isinstance(current.stimulus, Break):
+        source = _source(current)
+        if self._broken_by == source and not isinstance(current.stimulus, Break):
             self._inbox.insert(0, Item(Break(incident)))
-        self._broken_by = name
+        elif self._broken_by != source:
+            self._failures = 0
+        self._broken_by = source
+        self._failures += 1
         self._reloading = True
         self._around.slots.forget(self.run_id)
         self._around.reload(self)
+
+
+def _source(item: Item) -> Source:
+    """Return where a stimulus comes from: read again, what a worker said has other ids in it."""
+    stimulus = item.stimulus
+    return (
+        type(stimulus).__name__,
+        getattr(stimulus, "task_id", ""),
+        getattr(stimulus, "attempt", 0),
+    )
 
 
 def _resolve(item: Item, response: bytes) -> None:

@@ -294,6 +294,7 @@ class Supervisor:
         self._spawn(self._restart(actor), f"reload {actor.run_id}")
 
     async def _restart(self, actor: Actor) -> None:
+        await asyncio.sleep(actor.pause)
         rows = await self._reads.load(actor.run_id)
         if rows is None:
             del self._actors[actor.run_id]

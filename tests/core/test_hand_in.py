@@ -147,7 +147,7 @@ def test_data_that_misses_the_schema_goes_back_with_all_that_is_wrong() -> None:
     play.exit("a", NO_RESULT)
 
     assert [reply["taken"] for reply in replies] == [False] * 3
-    assert "'count' is a required property" in str(replies[0]["message"])
+    assert '"count" is a required property' in str(replies[0]["message"])
     assert play.task("a").status is TaskStatus.NEEDS_ATTENTION
     assert "schema" in play.attempt("a").message
 
