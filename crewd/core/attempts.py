@@ -6,6 +6,7 @@ A failed attempt is recorded as an attempt; the task fails only when no attempt 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from crewd.core.asks import close_asks
@@ -28,7 +29,7 @@ from crewd.core.model import Artifact, Attempt, Failure, Survivor, Task
 from crewd.core.pass_on import broken, heir_of
 from crewd.core.reports import Verdict
 from crewd.core.retry import jitter_fraction, may_retry, retry_delay
-from crewd.core.spec import Adapter, FailureMode
+from crewd.core.spec import Adapter, FailureMode, RetryPolicy
 from crewd.core.stimuli import OutboxAccepted, Refusal, WorkerExited, WorkerRefused, WorkerStarted
 from crewd.core.turn import Turn
 from crewd.core.units import SECOND, later, seconds
@@ -54,6 +55,10 @@ REFUSAL_CAUSES: Final[Mapping[Refusal, Cause]] = {
     Refusal.SPAWN: Cause.SPAWN,
 }
 TRANSCRIBED: Final = frozenset({Adapter.PI})
+QUOTA_WAITS: Final = 5
+QUOTA_BACKOFF: Final = RetryPolicy(backoff=seconds(15), max_backoff=seconds(240))
+"""A provider's rate limit is waited for, up to eight minutes, and costs no attempt meanwhile; a task
+that is not to be retried is not."""
 FIRST_WORD: Final = seconds(60)
 """From the start of an agent's process to the first line of its protocol."""
 PASSING: Final = frozenset({Refusal.TRANSIENT, Refusal.SPAWN})
@@ -119,7 +124,7 @@ def exited(turn: Turn, stimulus: WorkerExited) -> None:
         started(turn, start)
     taken = OutboxAccepted(task_id=attempt.task_id, attempt=attempt.number, seq=stimulus.stdin_seq)
     accepted(turn, taken)
-    verdict, spends = _own_word(attempt, stimulus.verdict), True
+    verdict, spends = _own_word(turn.state.tasks[attempt.task_id], attempt, stimulus.verdict), True
     if attempt.stop_cause in STOPPED and (stimulus.stopped or stimulus.never_started):
         verdict = _stopped(attempt)
     elif stimulus.stopped and not attempt.stop_cause and attempt.handed_in is None:
@@ -149,7 +154,7 @@ def lose(turn: Turn, attempt: Attempt, *, proof: str = "host_lost") -> None:
         verdict = _stopped(attempt)
     else:
         lost = _lost("the process that ran it was lost before it ended")
-        verdict = _own_word(attempt, lost)
+        verdict = _own_word(turn.state.tasks[attempt.task_id], attempt, lost)
     settle(turn, _ended(attempt, verdict, proof=proof))
 
 
@@ -182,7 +187,7 @@ def settle(turn: Turn, end: AttemptEnded, *, spends: bool = True) -> None:
                 result=end.result,
             ),
         )
-    elif _goes_again(turn, task, end, spends=spends):
+    elif _goes_again(turn, task, end, spends=spends and not _waits_for_quota(task, end)):
         _retry(turn, task, end, spends=spends)
     else:
         _fail(turn, task, end)
@@ -226,10 +231,22 @@ def _goes_again(turn: Turn, task: Task, end: AttemptEnded, *, spends: bool) -> b
     return may_retry(task.spec.retry, spent, retryable=end.retryable, cause=end.cause)
 
 
+def _waits_for_quota(task: Task, end: AttemptEnded) -> bool:
+    """Say whether this failure is only a provider's rate limit that will pass."""
+    policy = task.spec.retry
+    waited = end.attempt - 1 - task.spent_attempts
+    return end.cause is Cause.THROTTLED and policy.max_attempts > 1 and waited < QUOTA_WAITS
+
+
 def _retry(turn: Turn, task: Task, end: AttemptEnded, *, spends: bool) -> None:
-    failures = task.spent_attempts + 1 if spends else SHORT_OF_RESOURCES
     fraction = jitter_fraction(task.run_id, task.id, end.attempt)
-    delay = retry_delay(task.spec.retry, failures, fraction)
+    if _waits_for_quota(task, end):
+        spends = False
+        policy, failures = QUOTA_BACKOFF, end.attempt - task.spent_attempts
+    else:
+        policy = task.spec.retry
+        failures = task.spent_attempts + 1 if spends else SHORT_OF_RESOURCES
+    delay = retry_delay(policy, failures, fraction)
     not_before = later(turn.now, delay)
     turn.tell(
         TaskRetryScheduled(
@@ -315,11 +332,19 @@ def _drop_undelivered(turn: Turn, end: AttemptEnded) -> None:
             )
 
 
-def _own_word(attempt: Attempt, verdict: Verdict) -> Verdict:
+def _without_data(task: Task, verdict: Verdict) -> Verdict:
+    """Let nothing count as done that owes data and has handed in none."""
+    if verdict.outcome is not Outcome.COMPLETED or not task.spec.output.schema_json:
+        return verdict
+    message = "ended without handing in the data that was asked for"
+    return replace(verdict, outcome=Outcome.NEEDS_ATTENTION, cause=Cause.NO_RESULT, message=message)
+
+
+def _own_word(task: Task, attempt: Attempt, verdict: Verdict) -> Verdict:
     """Let what the worker handed in stand for its end; a plain command must end well too."""
     given = attempt.handed_in
     if given is None:
-        return verdict
+        return _without_data(task, verdict)
     if attempt.adapter == Adapter.COMMAND and verdict.outcome is not Outcome.COMPLETED:
         return verdict
     return Verdict(

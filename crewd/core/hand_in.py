@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from crewd.core.dispatch import say
+from crewd.core.dispatch import is_stopping, say
 from crewd.core.effects import CloseStdin
 from crewd.core.errors import CrewdError, Reason, Violation
 from crewd.core.marks import Dismissed, Nudged, ResultRecorded, ResultRejected
@@ -22,6 +22,7 @@ from crewd.core.reports import ResultGiven, TurnEnded, TurnStop
 from crewd.core.spec import Adapter
 from crewd.core.turn import Turn
 from crewd.core.units import later, seconds
+from crewd.core.verdict import failing
 from crewd.core.words import Cause, OutboxKind, Outcome
 
 LINGER: Final = seconds(5)
@@ -58,21 +59,31 @@ def result_given(turn: Turn, attempt: Attempt, given: ResultGiven) -> None:
     if problems:
         _reject(turn, attempt, given, problems)
         return
-    handed_in = HandedIn(
-        outcome=given.outcome,
-        cause=given.cause,
-        message=given.message,
-        retryable=given.retryable and given.outcome is Outcome.FAILED,
-    )
-    _record(turn, attempt, given.result, handed_in)
+    _record(turn, attempt, given.result, _own_word(turn, attempt, given))
     body = reply_message(given.ref, taken=True, message="taken; you are done")
     _reply(turn, attempt, given.ref, body)
     if attempt.adapter == Adapter.JSONL:
         _dismiss(turn, attempt)
 
 
+def _own_word(turn: Turn, attempt: Attempt, given: ResultGiven) -> HandedIn:
+    """Return what the worker says of its work, and what a verdict says of the work of others."""
+    verifies = turn.state.tasks[attempt.task_id].spec.verify
+    wrong = failing(given.result.data_json) if verifies else ""
+    if wrong:
+        return HandedIn(outcome=Outcome.FAILED, cause=Cause.CHECK_FAILED, message=wrong)
+    return HandedIn(
+        outcome=given.outcome,
+        cause=given.cause,
+        message=given.message,
+        retryable=given.retryable and given.outcome is Outcome.FAILED,
+    )
+
+
 def turn_ended(turn: Turn, attempt: Attempt, ended: TurnEnded) -> None:
     """Judge an agent's turn: done, to be continued, or not what was asked for."""
+    if attempt.linger_until is not None or (attempt.handed_in and is_stopping(attempt)):
+        return  # It was let go before, and its process may be promised.
     if attempt.handed_in is None:
         prompt = _next_prompt(turn, attempt, ended)
         if prompt:

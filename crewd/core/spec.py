@@ -132,6 +132,8 @@ class TaskSpec:
     reads: tuple[str, ...] = ()
     """Names of outputs of earlier tasks that the worker is given."""
     output: OutputSpec = OutputSpec()
+    verify: bool = False
+    """It checks the work of others: with the verdict `fail` in its data it has failed."""
     prompt: str = ""
     command: tuple[str, ...] = ()
     executable: str = ""

@@ -30,6 +30,7 @@ from crewd.core.spec import (
     TaskSpec,
 )
 from crewd.core.units import Span
+from crewd.core.verdict import VERDICT_SCHEMA
 from crewd.rpc import enums
 from crewd.rpc.checks import (
     LABEL_KEY_BYTES,
@@ -85,7 +86,7 @@ def checked_spec(request: CreateRunRequest, *, daemon_path: str, staff: Staff) -
     problems.argument("env.path", request.env.path)
     problems.refuse()
     spec, warnings = staff(in_directory(spec), request.spec)
-    spec = resolved(spec)
+    spec = resolved(replace(spec, tasks=tuple(map(_with_verdict, spec.tasks))))
     graph.check(spec.tasks)
     return Staffed(spec, warnings)
 
@@ -257,7 +258,8 @@ def _task(problems: Problems, field: str, task: pb.TaskSpec, retry: RetryPolicy)
         model=problems.bounded(f"{field}.model", task.model, TITLE_BYTES),
         skills=tuple(dict.fromkeys(task.skills)),
         read_only=task.read_only,
-        reads=tuple(dict.fromkeys(task.reads)),
+        reads=_reads(problems, f"{field}.reads", task.reads, adapter),
+        verify=task.verify,
         output=_output(problems, f"{field}.output", task.output),
         prompt=problems.bounded(f"{field}.prompt", task.prompt, PROMPT_BYTES),
         command=_command(problems, f"{field}.command", task, adapter),
@@ -270,6 +272,22 @@ def _task(problems: Problems, field: str, task: pb.TaskSpec, retry: RetryPolicy)
         retry=_retry(problems, f"{field}.retry", task.retry) if task.HasField("retry") else retry,
         keep_children=task.keep_children,
     )
+
+
+def _reads(
+    problems: Problems, field: str, names: Sequence[str], adapter: Adapter
+) -> tuple[str, ...]:
+    if names and adapter is Adapter.COMMAND:
+        problems.add(field, "a command is not told what others handed in; use a jsonl worker")
+    return tuple(dict.fromkeys(names))
+
+
+def _with_verdict(task: TaskSpec) -> TaskSpec:
+    """Have a task that verifies hand in its verdict, unless it asks for data of its own."""
+    hands_in = task.adapter in {Adapter.PI, Adapter.JSONL}
+    if not task.verify or task.output.schema_json or not hands_in:
+        return task
+    return replace(task, output=replace(task.output, schema_json=VERDICT_SCHEMA))
 
 
 def _output(problems: Problems, field: str, given: pb.OutputSpec) -> OutputSpec:

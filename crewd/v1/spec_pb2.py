@@ -27,7 +27,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x63rewd/v1/spec.proto\x12\x08\x63rewd.v1\x1a\x12\x63rewd/v1/ask.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xef\x04\n\x07RunSpec\x12\x0c\n\x04goal\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12!\n\x05tasks\x18\x03 \x03(\x0b\x32\x12.crewd.v1.TaskSpec\x12*\n\tworkspace\x18\x04 \x01(\x0b\x32\x17.crewd.v1.WorkspaceSpec\x12#\n\x06limits\x18\x05 \x01(\x0b\x32\x13.crewd.v1.RunLimits\x12+\n\x0c\x66\x61ilure_mode\x18\x06 \x01(\x0e\x32\x15.crewd.v1.FailureMode\x12\x36\n\x12on_needs_attention\x18\x07 \x01(\x0e\x32\x1a.crewd.v1.OnNeedsAttention\x12$\n\x05retry\x18\x08 \x01(\x0b\x32\x15.crewd.v1.RetryPolicy\x12!\n\x04\x61sks\x18\t \x01(\x0b\x32\x13.crewd.v1.AskPolicy\x12-\n\x06labels\x18\n \x03(\x0b\x32\x1d.crewd.v1.RunSpec.LabelsEntry\x12\x0c\n\x04keep\x18\x0b \x01(\x08\x12\x0c\n\x04team\x18\x0c \x01(\t\x12\x10\n\x08workflow\x18\r \x01(\t\x12\r\n\x05\x61gent\x18\x0e \x01(\t\x12<\n\x0erole_overrides\x18\x0f \x03(\x0b\x32$.crewd.v1.RunSpec.RoleOverridesEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1aL\n\x12RoleOverridesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12%\n\x05value\x18\x02 \x01(\x0b\x32\x16.crewd.v1.RoleOverride:\x02\x38\x01\",\n\x0cRoleOverride\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\"\xdc\x03\n\x08TaskSpec\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x12\n\ndepends_on\x18\x03 \x03(\t\x12\r\n\x05phase\x18\x04 \x01(\t\x12\x0c\n\x04role\x18\x05 \x01(\t\x12\x0f\n\x07\x61\x64\x61pter\x18\x06 \x01(\t\x12\x0e\n\x06prompt\x18\x07 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x08 \x03(\t\x12\x0b\n\x03\x63wd\x18\t \x01(\t\x12(\n\x03\x65nv\x18\n \x03(\x0b\x32\x1b.crewd.v1.TaskSpec.EnvEntry\x12\x10\n\x08\x65nv_from\x18\x0b \x03(\t\x12*\n\x07timeout\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12$\n\x05retry\x18\r \x01(\x0b\x32\x15.crewd.v1.RetryPolicy\x12\x15\n\rkeep_children\x18\x0e \x01(\x08\x12\r\n\x05\x61gent\x18\x0f \x01(\t\x12\r\n\x05model\x18\x10 \x01(\t\x12\x0e\n\x06skills\x18\x11 \x03(\t\x12\x11\n\tread_only\x18\x12 \x01(\x08\x12\r\n\x05reads\x18\x13 \x03(\t\x12$\n\x06output\x18\x14 \x01(\x0b\x32\x14.crewd.v1.OutputSpec\x1a*\n\x08\x45nvEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"C\n\nOutputSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\'\n\x06schema\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\"C\n\rWorkspaceSpec\x12\x0b\n\x03\x63wd\x18\x01 \x01(\t\x12%\n\x04mode\x18\x02 \x01(\x0e\x32\x17.crewd.v1.WorkspaceMode\"\xaf\x01\n\tRunLimits\x12\x1e\n\x16max_concurrent_workers\x18\x01 \x01(\x05\x12\x11\n\tmax_tasks\x18\x02 \x01(\x05\x12/\n\x0cmax_duration\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nmax_tokens\x18\x04 \x01(\x03\x12\x17\n\x0fmax_cost_micros\x18\x05 \x01(\x03\x12\x11\n\tmax_turns\x18\x06 \x01(\x03\"\x9f\x01\n\x0bRetryPolicy\x12\x14\n\x0cmax_attempts\x18\x01 \x01(\x05\x12*\n\x07\x62\x61\x63koff\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12.\n\x0bmax_backoff\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x06jitter\x18\x04 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_jitter\"{\n\tAskPolicy\x12\'\n\non_timeout\x18\x01 \x01(\x0e\x32\x13.crewd.v1.OnTimeout\x12*\n\x07timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x19\n\x11\x64\x65\x66\x61ult_option_id\x18\x03 \x01(\t*b\n\x0b\x46\x61ilureMode\x12\x1c\n\x18\x46\x41ILURE_MODE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x46\x41ILURE_MODE_FAIL_FAST\x10\x01\x12\x19\n\x15\x46\x41ILURE_MODE_CONTINUE\x10\x02*t\n\x10OnNeedsAttention\x12\"\n\x1eON_NEEDS_ATTENTION_UNSPECIFIED\x10\x00\x12\x1b\n\x17ON_NEEDS_ATTENTION_WAIT\x10\x01\x12\x1f\n\x1bON_NEEDS_ATTENTION_CONTINUE\x10\x02*J\n\rWorkspaceMode\x12\x1e\n\x1aWORKSPACE_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15WORKSPACE_MODE_SHARED\x10\x01\x42\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13\x63rewd/v1/spec.proto\x12\x08\x63rewd.v1\x1a\x12\x63rewd/v1/ask.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xef\x04\n\x07RunSpec\x12\x0c\n\x04goal\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12!\n\x05tasks\x18\x03 \x03(\x0b\x32\x12.crewd.v1.TaskSpec\x12*\n\tworkspace\x18\x04 \x01(\x0b\x32\x17.crewd.v1.WorkspaceSpec\x12#\n\x06limits\x18\x05 \x01(\x0b\x32\x13.crewd.v1.RunLimits\x12+\n\x0c\x66\x61ilure_mode\x18\x06 \x01(\x0e\x32\x15.crewd.v1.FailureMode\x12\x36\n\x12on_needs_attention\x18\x07 \x01(\x0e\x32\x1a.crewd.v1.OnNeedsAttention\x12$\n\x05retry\x18\x08 \x01(\x0b\x32\x15.crewd.v1.RetryPolicy\x12!\n\x04\x61sks\x18\t \x01(\x0b\x32\x13.crewd.v1.AskPolicy\x12-\n\x06labels\x18\n \x03(\x0b\x32\x1d.crewd.v1.RunSpec.LabelsEntry\x12\x0c\n\x04keep\x18\x0b \x01(\x08\x12\x0c\n\x04team\x18\x0c \x01(\t\x12\x10\n\x08workflow\x18\r \x01(\t\x12\r\n\x05\x61gent\x18\x0e \x01(\t\x12<\n\x0erole_overrides\x18\x0f \x03(\x0b\x32$.crewd.v1.RunSpec.RoleOverridesEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1aL\n\x12RoleOverridesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12%\n\x05value\x18\x02 \x01(\x0b\x32\x16.crewd.v1.RoleOverride:\x02\x38\x01\",\n\x0cRoleOverride\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\"\xec\x03\n\x08TaskSpec\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x12\n\ndepends_on\x18\x03 \x03(\t\x12\r\n\x05phase\x18\x04 \x01(\t\x12\x0c\n\x04role\x18\x05 \x01(\t\x12\x0f\n\x07\x61\x64\x61pter\x18\x06 \x01(\t\x12\x0e\n\x06prompt\x18\x07 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x08 \x03(\t\x12\x0b\n\x03\x63wd\x18\t \x01(\t\x12(\n\x03\x65nv\x18\n \x03(\x0b\x32\x1b.crewd.v1.TaskSpec.EnvEntry\x12\x10\n\x08\x65nv_from\x18\x0b \x03(\t\x12*\n\x07timeout\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12$\n\x05retry\x18\r \x01(\x0b\x32\x15.crewd.v1.RetryPolicy\x12\x15\n\rkeep_children\x18\x0e \x01(\x08\x12\r\n\x05\x61gent\x18\x0f \x01(\t\x12\r\n\x05model\x18\x10 \x01(\t\x12\x0e\n\x06skills\x18\x11 \x03(\t\x12\x11\n\tread_only\x18\x12 \x01(\x08\x12\r\n\x05reads\x18\x13 \x03(\t\x12$\n\x06output\x18\x14 \x01(\x0b\x32\x14.crewd.v1.OutputSpec\x12\x0e\n\x06verify\x18\x15 \x01(\x08\x1a*\n\x08\x45nvEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"C\n\nOutputSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\'\n\x06schema\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\"C\n\rWorkspaceSpec\x12\x0b\n\x03\x63wd\x18\x01 \x01(\t\x12%\n\x04mode\x18\x02 \x01(\x0e\x32\x17.crewd.v1.WorkspaceMode\"\xaf\x01\n\tRunLimits\x12\x1e\n\x16max_concurrent_workers\x18\x01 \x01(\x05\x12\x11\n\tmax_tasks\x18\x02 \x01(\x05\x12/\n\x0cmax_duration\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nmax_tokens\x18\x04 \x01(\x03\x12\x17\n\x0fmax_cost_micros\x18\x05 \x01(\x03\x12\x11\n\tmax_turns\x18\x06 \x01(\x03\"\x9f\x01\n\x0bRetryPolicy\x12\x14\n\x0cmax_attempts\x18\x01 \x01(\x05\x12*\n\x07\x62\x61\x63koff\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12.\n\x0bmax_backoff\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x06jitter\x18\x04 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_jitter\"{\n\tAskPolicy\x12\'\n\non_timeout\x18\x01 \x01(\x0e\x32\x13.crewd.v1.OnTimeout\x12*\n\x07timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x19\n\x11\x64\x65\x66\x61ult_option_id\x18\x03 \x01(\t*b\n\x0b\x46\x61ilureMode\x12\x1c\n\x18\x46\x41ILURE_MODE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x46\x41ILURE_MODE_FAIL_FAST\x10\x01\x12\x19\n\x15\x46\x41ILURE_MODE_CONTINUE\x10\x02*t\n\x10OnNeedsAttention\x12\"\n\x1eON_NEEDS_ATTENTION_UNSPECIFIED\x10\x00\x12\x1b\n\x17ON_NEEDS_ATTENTION_WAIT\x10\x01\x12\x1f\n\x1bON_NEEDS_ATTENTION_CONTINUE\x10\x02*J\n\rWorkspaceMode\x12\x1e\n\x1aWORKSPACE_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15WORKSPACE_MODE_SHARED\x10\x01\x42\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,12 +41,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNSPEC_ROLEOVERRIDESENTRY']._serialized_options = b'8\001'
   _globals['_TASKSPEC_ENVENTRY']._loaded_options = None
   _globals['_TASKSPEC_ENVENTRY']._serialized_options = b'8\001'
-  _globals['_FAILUREMODE']._serialized_start=1869
-  _globals['_FAILUREMODE']._serialized_end=1967
-  _globals['_ONNEEDSATTENTION']._serialized_start=1969
-  _globals['_ONNEEDSATTENTION']._serialized_end=2085
-  _globals['_WORKSPACEMODE']._serialized_start=2087
-  _globals['_WORKSPACEMODE']._serialized_end=2161
+  _globals['_FAILUREMODE']._serialized_start=1885
+  _globals['_FAILUREMODE']._serialized_end=1983
+  _globals['_ONNEEDSATTENTION']._serialized_start=1985
+  _globals['_ONNEEDSATTENTION']._serialized_end=2101
+  _globals['_WORKSPACEMODE']._serialized_start=2103
+  _globals['_WORKSPACEMODE']._serialized_end=2177
   _globals['_RUNSPEC']._serialized_start=116
   _globals['_RUNSPEC']._serialized_end=739
   _globals['_RUNSPEC_LABELSENTRY']._serialized_start=616
@@ -56,17 +56,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ROLEOVERRIDE']._serialized_start=741
   _globals['_ROLEOVERRIDE']._serialized_end=785
   _globals['_TASKSPEC']._serialized_start=788
-  _globals['_TASKSPEC']._serialized_end=1264
-  _globals['_TASKSPEC_ENVENTRY']._serialized_start=1222
-  _globals['_TASKSPEC_ENVENTRY']._serialized_end=1264
-  _globals['_OUTPUTSPEC']._serialized_start=1266
-  _globals['_OUTPUTSPEC']._serialized_end=1333
-  _globals['_WORKSPACESPEC']._serialized_start=1335
-  _globals['_WORKSPACESPEC']._serialized_end=1402
-  _globals['_RUNLIMITS']._serialized_start=1405
-  _globals['_RUNLIMITS']._serialized_end=1580
-  _globals['_RETRYPOLICY']._serialized_start=1583
-  _globals['_RETRYPOLICY']._serialized_end=1742
-  _globals['_ASKPOLICY']._serialized_start=1744
-  _globals['_ASKPOLICY']._serialized_end=1867
+  _globals['_TASKSPEC']._serialized_end=1280
+  _globals['_TASKSPEC_ENVENTRY']._serialized_start=1238
+  _globals['_TASKSPEC_ENVENTRY']._serialized_end=1280
+  _globals['_OUTPUTSPEC']._serialized_start=1282
+  _globals['_OUTPUTSPEC']._serialized_end=1349
+  _globals['_WORKSPACESPEC']._serialized_start=1351
+  _globals['_WORKSPACESPEC']._serialized_end=1418
+  _globals['_RUNLIMITS']._serialized_start=1421
+  _globals['_RUNLIMITS']._serialized_end=1596
+  _globals['_RETRYPOLICY']._serialized_start=1599
+  _globals['_RETRYPOLICY']._serialized_end=1758
+  _globals['_ASKPOLICY']._serialized_start=1760
+  _globals['_ASKPOLICY']._serialized_end=1883
 # @@protoc_insertion_point(module_scope)

@@ -302,6 +302,7 @@ class TaskSpec(_message.Message):
     READ_ONLY_FIELD_NUMBER: _builtins.int
     READS_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
+    VERIFY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Required. Names the task within its run: `[a-z0-9][a-z0-9_-]{0,63}`."""
     title: _builtins.str
@@ -327,6 +328,10 @@ class TaskSpec(_message.Message):
     """The model to use, as `provider/model`. Empty: the agent's; without one the program chooses."""
     read_only: _builtins.bool
     """True: the worker is told to change nothing. Nothing holds it to that."""
+    verify: _builtins.bool
+    """True: it checks the work of others. Its agent must hand in data with a `verdict`, `pass` or
+    `fail`, unless `output` asks for other data; with `fail` the task has failed.
+    """
     @_builtins.property
     def depends_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of the tasks that must have completed first."""
@@ -391,10 +396,11 @@ class TaskSpec(_message.Message):
         read_only: _builtins.bool = ...,
         reads: _abc.Iterable[_builtins.str] | None = ...,
         output: Global___OutputSpec | None = ...,
+        verify: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["output", b"output", "retry", b"retry", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "agent", b"agent", "command", b"command", "cwd", b"cwd", "depends_on", b"depends_on", "env", b"env", "env_from", b"env_from", "id", b"id", "keep_children", b"keep_children", "model", b"model", "output", b"output", "phase", b"phase", "prompt", b"prompt", "read_only", b"read_only", "reads", b"reads", "retry", b"retry", "role", b"role", "skills", b"skills", "timeout", b"timeout", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "agent", b"agent", "command", b"command", "cwd", b"cwd", "depends_on", b"depends_on", "env", b"env", "env_from", b"env_from", "id", b"id", "keep_children", b"keep_children", "model", b"model", "output", b"output", "phase", b"phase", "prompt", b"prompt", "read_only", b"read_only", "reads", b"reads", "retry", b"retry", "role", b"role", "skills", b"skills", "timeout", b"timeout", "title", b"title", "verify", b"verify"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -12,6 +12,7 @@ from crewd.core.model import Actor, Result
 from crewd.core.reports import ResultGiven, TurnEnded, TurnStop
 from crewd.core.spec import Adapter, OutputSpec, TaskSpec
 from crewd.core.stimuli import WorkerCalled
+from crewd.core.verdict import VERDICT_SCHEMA
 from crewd.core.words import ActorKind, Cause, OutboxKind, Outcome, TaskStatus
 from tests.support.builders import (
     BROKEN,
@@ -225,3 +226,36 @@ def test_an_agent_that_lingers_after_its_turn_is_stopped() -> None:
     assert any(isinstance(effect, StopWorker) for effect in told.effects)
     play.stopped("a")
     assert play.task("a").status is TaskStatus.COMPLETED
+
+
+def test_a_verdict_of_fail_fails_the_task_that_verifies_and_is_not_tried_again() -> None:
+    task = replace(an_agent(VERDICT_SCHEMA), verify=True)
+    play = working(task)
+
+    play.reported("a", data({"verdict": "fail", "findings": ["x.py:3 is wrong"]}, ref="t"))
+    play.reported("a", a_turn())
+    play.exit("a", NO_RESULT)
+
+    assert play.task("a").status is TaskStatus.FAILED
+    assert play.attempt("a").cause is Cause.CHECK_FAILED
+    assert play.attempt("a").message == "the verdict is fail: x.py:3 is wrong"
+    assert not play.attempt("a").retryable
+
+
+def test_a_verdict_of_pass_completes_it() -> None:
+    play = working(replace(an_agent(VERDICT_SCHEMA), verify=True))
+
+    play.reported("a", data({"verdict": "pass"}, ref="t"))
+    play.reported("a", a_turn())
+    play.exit("a", NO_RESULT)
+
+    assert play.task("a").status is TaskStatus.COMPLETED
+
+
+def test_a_command_that_owes_data_and_hands_in_none_needs_a_person() -> None:
+    play = working(replace(a_task("a"), output=OutputSpec(schema_json=SCHEMA)))
+
+    play.exit("a", DONE)
+
+    assert play.task("a").status is TaskStatus.NEEDS_ATTENTION
+    assert play.attempt("a").cause is Cause.NO_RESULT

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from crewd.core.events import AttemptEnded, TaskHeld, TaskRequeued, TaskRetryScheduled
+from crewd.core.reports import Verdict
 from crewd.core.retry import HOPELESS, jitter_fraction, may_retry, retry_delay
 from crewd.core.spec import RetryPolicy
 from crewd.core.stimuli import Refusal, WorkerRefused
-from crewd.core.units import Instant, later, seconds
+from crewd.core.units import SECOND, Instant, later, seconds
 from crewd.core.words import Cause, Outcome, RunStatus, TaskStatus
 from tests.support.builders import (
     BROKEN,
@@ -211,3 +212,36 @@ def test_a_persons_retry_gives_the_task_all_its_attempts_again() -> None:
     play.start("a")
     assert play.task("a").attempt == 2
     assert play.task("a").spent_attempts == 0
+
+
+def test_a_rate_limit_is_waited_for_and_costs_no_attempt() -> None:
+    limited = Verdict(
+        outcome=Outcome.FAILED, cause=Cause.THROTTLED, message="429: slow down", retryable=True
+    )
+    policy = RetryPolicy(max_attempts=2, backoff=seconds(1), jitter=0)
+    play = Play.running(a_spec(a_task("a", retry=policy)))
+
+    waits: list[float] = []
+    for _ in range(7):
+        told = play.exit("a", limited)
+        scheduled = [e for e in told.events if isinstance(e, TaskRetryScheduled)]
+        if not scheduled:
+            break
+        waits.append((scheduled[0].not_before - play.now) / SECOND)
+        play.wait(300)
+        play.start("a")
+
+    expected = [15, 30, 60, 120, 240]
+    assert all(0.7 <= w / e <= 1.3 for w, e in zip(waits[:5], expected, strict=True))
+    assert len(waits) == 6, "after that each costs an attempt"
+    assert play.task("a").status is TaskStatus.FAILED
+    assert play.task("a").spent_attempts == 1
+
+
+def test_a_task_that_is_tried_once_does_not_wait_for_a_rate_limit() -> None:
+    limited = Verdict(outcome=Outcome.FAILED, cause=Cause.THROTTLED, retryable=True)
+    play = Play.running(a_spec(a_task("a", retry=RetryPolicy(max_attempts=1))))
+
+    play.exit("a", limited)
+
+    assert play.task("a").status is TaskStatus.FAILED

@@ -41,6 +41,7 @@ def model() -> Iterator[ScriptedModel]:
     by_role = {
         "planner": f"[[ask:{json.dumps(QUESTION)}]]",
         "executor": "[[write:greeting.txt]]",
+        "verifier": '[[submit:{"verdict": "pass"}]]',
         "scout": f"[[ask:{json.dumps(QUESTION)}]]",
         "smith": "[[write:greeting.txt]]",
     }

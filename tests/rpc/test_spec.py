@@ -9,6 +9,7 @@ from google.protobuf.duration_pb2 import Duration
 from crewd.core.errors import CrewdError
 from crewd.core.spec import Adapter, FailureMode, OnTimeout, OutputSpec, RetryPolicy, RunSpec
 from crewd.core.units import seconds
+from crewd.core.verdict import VERDICT_SCHEMA
 from crewd.rpc.spec import Staffed, checked_spec
 from crewd.v1 import ask_pb2, spec_pb2
 from crewd.v1.run_service_pb2 import CreateRunRequest
@@ -204,6 +205,7 @@ def test_an_adapter_that_starts_nothing_needs_no_program(tmp_path: Path) -> None
 def test_a_task_waits_for_those_whose_outputs_it_reads(tmp_path: Path) -> None:
     plan, build = a_task("plan"), a_task("build")
     plan.output.name = "plan.md"
+    build.adapter = "jsonl"
     build.reads.append("plan.md")
 
     spec = checked(a_request(tmp_path, build, plan), daemon_path="")
@@ -225,6 +227,7 @@ def test_outputs_that_cannot_be_are_refused_by_field(tmp_path: Path) -> None:
     bad, reader = a_task("a"), a_task("b")
     bad.output.name = "../plan.md"
     bad.output.schema.update({"type": "no such type"})
+    reader.adapter = "jsonl"
     reader.reads.append("nobody.md")
 
     assert fields(refused(a_request(tmp_path, bad, reader))) == [
@@ -256,3 +259,23 @@ def test_a_team_needs_a_goal(tmp_path: Path) -> None:
     request.spec.team, request.spec.goal = "default", " "
 
     assert fields(refused(request)) == ["goal"]
+
+
+def test_a_command_cannot_read_what_it_is_not_told(tmp_path: Path) -> None:
+    plan, build = a_task("plan"), a_task("build")
+    plan.output.name = "plan.md"
+    build.reads.append("plan.md")
+
+    assert fields(refused(a_request(tmp_path, plan, build))) == ["tasks[1].reads"]
+
+
+def test_an_agent_that_verifies_hands_in_a_verdict(tmp_path: Path) -> None:
+    check, own = a_task("check"), a_task("own")
+    for task in (check, own):
+        task.adapter, task.verify = "jsonl", True
+    own.output.schema.update({"type": "array"})
+
+    spec = checked(a_request(tmp_path, check, own), daemon_path="")
+
+    assert spec.tasks[0].output.schema_json == VERDICT_SCHEMA
+    assert json.loads(spec.tasks[1].output.schema_json) == {"type": "array"}
