@@ -57,8 +57,8 @@ REFUSAL_CAUSES: Final[Mapping[Refusal, Cause]] = {
 TRANSCRIBED: Final = frozenset({Adapter.PI})
 QUOTA_WAITS: Final = 5
 QUOTA_BACKOFF: Final = RetryPolicy(backoff=seconds(15), max_backoff=seconds(240))
-"""A provider's rate limit is waited for, up to eight minutes, and costs no attempt meanwhile; a task
-that is not to be retried is not."""
+"""A provider's rate limit is waited for, up to eight minutes, and costs no attempt meanwhile; not
+for a task that is tried only once."""
 FIRST_WORD: Final = seconds(60)
 """From the start of an agent's process to the first line of its protocol."""
 PASSING: Final = frozenset({Refusal.TRANSIENT, Refusal.SPAWN})
@@ -231,6 +231,11 @@ def _goes_again(turn: Turn, task: Task, end: AttemptEnded, *, spends: bool) -> b
     return may_retry(task.spec.retry, spent, retryable=end.retryable, cause=end.cause)
 
 
+def _as_failures(end: AttemptEnded) -> int:
+    """Say how long to wait after an end that was not the task's: as after so many failures."""
+    return 1 if end.cause is Cause.LOST else SHORT_OF_RESOURCES
+
+
 def _waits_for_quota(task: Task, end: AttemptEnded) -> bool:
     """Say whether this failure is only a provider's rate limit that will pass."""
     policy = task.spec.retry
@@ -245,7 +250,7 @@ def _retry(turn: Turn, task: Task, end: AttemptEnded, *, spends: bool) -> None:
         policy, failures = QUOTA_BACKOFF, end.attempt - task.spent_attempts
     else:
         policy = task.spec.retry
-        failures = task.spent_attempts + 1 if spends else SHORT_OF_RESOURCES
+        failures = task.spent_attempts + 1 if spends else _as_failures(end)
     delay = retry_delay(policy, failures, fraction)
     not_before = later(turn.now, delay)
     turn.tell(

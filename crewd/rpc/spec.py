@@ -229,7 +229,11 @@ def _tasks(
 
 def _with_reads(problems: Problems, tasks: Sequence[TaskSpec]) -> tuple[TaskSpec, ...]:
     """Return the tasks, each waiting for those whose outputs it reads."""
-    makers = {task.output.name: task.id for task in tasks if task.output.name}
+    makers: dict[str, str] = {}
+    for index, task in enumerate(tasks):
+        maker = makers.setdefault(task.output.name, task.id) if task.output.name else task.id
+        if maker != task.id:
+            problems.add(f"tasks[{index}].output.name", f"is the output of task {maker} too")
     done: list[TaskSpec] = []
     for index, task in enumerate(tasks):
         unknown = [name for name in task.reads if name not in makers]

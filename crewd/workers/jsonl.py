@@ -94,7 +94,7 @@ class JsonlAdapter:
             return _bounded(state, (Warned("line_too_long", message),))
         fields = read_object(line.data)
         if fields is None:
-            return Folded(state)
+            return _unreadable(state, line.data)
         return _fold_object(state, fields, new_id)
 
     def end(self, state: JsonlState, exit: Exit) -> Verdict:  # noqa: A002, ARG002
@@ -117,6 +117,14 @@ class JsonlAdapter:
 
     def load(self, text: str) -> JsonlState:
         return msgspec.json.decode(text, type=JsonlState)
+
+
+def _unreadable(state: JsonlState, data: bytes) -> Folded[JsonlState]:
+    """Say so of a line that was meant for us; any other is output."""
+    if not data.lstrip().startswith(b"{"):
+        return Folded(state)
+    message = "a line that looks like an object of the protocol is no readable JSON: it is output"
+    return _bounded(state, (Warned("line_unreadable", message),))
 
 
 def _fold_object(state: JsonlState, fields: Fields, new_id: NewId) -> Folded[JsonlState]:

@@ -19,6 +19,7 @@ from crewd.workers.jsonl_values import read_object
 from crewd.workers.lines import Stream
 from crewd.workers.pi_causes import trouble
 from crewd.workers.pi_state import PiState
+from crewd.workers.text import cut
 
 _EVENT: Final = re.compile(rb'\{"type":"([a-z_]+)"')
 _REPEATING: Final = re.compile(
@@ -33,6 +34,7 @@ _HOPELESS_WORDS: Final = re.compile(
 _NODE: Final = re.compile(r"^Node\.js v((\d+)\.\S+)\s*\Z", re.MULTILINE)
 """How node ends the story of a program that it could not run."""
 _NODE_NEEDED: Final = 22
+_WORDS_BYTES: Final = 300
 
 
 class PiAdapter:
@@ -67,7 +69,8 @@ class PiAdapter:
         """Judge a process that ended before its turn did."""
         if exit.signal is not None:
             return failed(exit)
-        return _too_old(exit.stderr_tail) or _hopeless(exit.stderr_tail) or failed(exit)
+        known = _too_old(exit.stderr_tail) or _hopeless(exit.stderr_tail)
+        return known or (failed(exit) if exit.exit_code else _ended_early(exit))
 
     def encode(self, kind: OutboxKind, body: str) -> bytes:  # noqa: ARG002 - the body says it
         return pi_words.encode(body)
@@ -77,6 +80,17 @@ class PiAdapter:
 
     def load(self, text: str) -> PiState:
         return pi_state.load(text)
+
+
+def _ended_early(exit: Exit) -> Verdict:  # noqa: A002
+    words = (exit.stderr_tail or exit.stdout_tail).strip().rpartition("\n")[2]
+    said = f"; its last words: {cut(words, _WORDS_BYTES)}" if words else ""
+    return Verdict(
+        outcome=Outcome.FAILED,
+        cause=Cause.NO_RESULT,
+        message=f"pi ended before it had answered{said}",
+        retryable=True,
+    )
 
 
 def _too_old(stderr: str) -> Verdict | None:

@@ -143,11 +143,8 @@ def test_an_object_of_the_protocol_is_one_report(
     [
         b"",
         b"plain text",
-        b'{"type":"message","text":"cut',
         b'["type","message"]',
         b'"type"',
-        b'{"type":"message","text":"\xff"}',
-        b'{"type":' + b"[" * 100_000,
         b'{"type":{}}',
         b'{"type":"dance"}',
         b'{"type":"message"}',
@@ -162,6 +159,22 @@ def test_an_object_of_the_protocol_is_one_report(
 )
 def test_anything_else_is_output(line: bytes) -> None:
     assert reported(line) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"message","text":"cut',
+        b'{"type":"message","text":"\xff"}',
+        b'{"type":' + b"[" * 100_000,
+        b'{"type":"result","data":' + b"9" * 5000 + b"x}",
+    ],
+)
+def test_an_object_that_cannot_be_read_is_told_of(line: bytes) -> None:
+    (warned,) = reported(line)
+
+    assert isinstance(warned, Warned)
+    assert warned.code == "line_unreadable"
 
 
 def test_stderr_means_nothing() -> None:
