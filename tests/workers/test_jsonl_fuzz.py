@@ -49,7 +49,7 @@ def fold(lines: list[bytes]) -> tuple[JsonlState, list[Said]]:
     return state, reports
 
 
-@given(st.lists(st.binary(max_size=60)))
+@given(st.lists(st.binary(max_size=60).filter(lambda line: b"{" not in line)))
 def test_garbage_is_folded_without_a_report(lines: list[bytes]) -> None:
     assert fold(lines) == (JsonlState(), [])
 
