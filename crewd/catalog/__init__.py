@@ -1,4 +1,9 @@
-"""Agents, teams, workflows and skills: what there is in the files, and tasks made of it."""
+"""Agents, teams, workflows and skills: what there is in the files, and tasks made of it.
+
+All steps of a workflow are in its file. Workflows whose steps are planned while they run, such as
+upstream's `chain`, are not read, and neither are specs that steps are held to, as those of its
+`strict-fast-fix`.
+"""
 
 from __future__ import annotations
 

@@ -14,11 +14,13 @@ from crewd.catalog.tools import tools_of
 from crewd.catalog.values import Agent, Problem, Source
 from crewd.core.spec import Adapter
 
+PROMPT: Final = "{prompt}"
+"""Stands for the task's text among the arguments of an agent that is a plain command."""
 PROMPT_BYTES: Final = 96 * 1024
 THINKING: Final = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 NAME_RULE: Final = "use letters, digits, -, _ and ., at most 80"
-_ALIASES: Final = ("sonnet", "opus", "haiku")
+_PROVIDER_FIX: Final = "write it as provider/model"
 _ADAPTERS: Final = (Adapter.PI.value, Adapter.JSONL.value, Adapter.COMMAND.value)
 _MODES: Final = ("replace", "append")
 _NO_EFFECT: Final[frozenset[str]] = frozenset(
@@ -57,12 +59,13 @@ def _agent(found: Found, fields: Fields, prompt: str) -> Agent:
     if len(prompt.encode()) > PROMPT_BYTES:
         findings.error(1, f"the system prompt has more than {PROMPT_BYTES // 1024} KiB")
     command = fields.arguments("command")
+    adapter = _adapter(fields, command)
     return Agent(
         name=name,
         description=fields.text("description"),
         source=found.place.source,
         file=findings.file,
-        model=_model(fields, foreign=found.place.foreign),
+        model=_model(fields, adapter, foreign=found.place.foreign),
         thinking=_thinking(fields),
         tools=_tools(fields, foreign=found.place.foreign),
         excluded_tools=_excluded(fields),
@@ -71,7 +74,7 @@ def _agent(found: Found, fields: Fields, prompt: str) -> Agent:
         project_context=bool(fields.flag("inherit_project_context", "project_context")),
         max_turns=fields.count("max_turns"),
         read_only=fields.flag("read_only"),
-        adapter=_adapter(fields, command),
+        adapter=adapter,
         command=command,
         env_from=fields.variables("env_from"),
         system_prompt=prompt,
@@ -84,22 +87,27 @@ def _adapter(fields: Fields, command: tuple[str, ...]) -> Adapter:
     if adapter is not Adapter.PI and not command:
         fix = "add `command: [program, argument]`"
         fields.findings.error(fields.line("adapter"), f"adapter {adapter} needs a command", fix)
+    if adapter is Adapter.COMMAND and command and PROMPT not in " ".join(command):
+        message = "a command is told its task by its arguments only, and none of them is for it"
+        fix = f"add the argument `{PROMPT}`, or speak the protocol of `adapter: jsonl`"
+        fields.findings.error(fields.line("command"), message, fix)
     return adapter
 
 
-def _model(fields: Fields, *, foreign: bool) -> str:
+def _model(fields: Fields, adapter: Adapter, *, foreign: bool) -> str:
+    """Return the model; for pi with its provider, as pi takes one it guesses otherwise.
+
+    A file of another program means a model of that program's provider, which pi cannot know.
+    """
     text = fields.text("model")
-    word = text.lower()
-    if word in {"false", "inherit"}:
+    if text.lower() in {"false", "inherit"}:
         return ""
-    if not foreign or "/" in text or not text:
+    if not text or "/" in text or adapter is not Adapter.PI:
         return text
-    if word in _ALIASES:
-        return word
-    line = fields.line("model")
-    message = f"the model {shown(text)} is not known here; the program's own is used"
-    fields.findings.warn(line, message, "write it as provider/model")
-    return ""
+    meant = "the program's own is used" if foreign else "pi guesses which is meant"
+    message = f"the model {shown(text)} names no provider; {meant}"
+    fields.findings.warn(fields.line("model"), message, _PROVIDER_FIX)
+    return "" if foreign else text
 
 
 def _thinking(fields: Fields) -> str:

@@ -145,8 +145,8 @@ class Fields:
     def skills(self, *names: str) -> tuple[tuple[str, ...], bool]:
         """Return the names, and whether the role's own skills are given too (not with `false`)."""
         node = self.node(*names)
-        if isinstance(node, Scalar) and node.plain and node.text.lower() == "false":
-            return (), False
+        if isinstance(node, Scalar) and node.plain and node.text.lower() in _FLAGS:
+            return (), _FLAGS[node.text.lower()]
         words = self.words(*names)
         for word in words:
             if not is_skill_name(word):

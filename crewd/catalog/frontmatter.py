@@ -26,7 +26,7 @@ class Document:
 def read(text: str, findings: Findings, *, lenient: bool = False) -> Document:
     """Split and parse. `lenient`: what is not YAML may be plain `key: value` lines."""
     lines = _lines(text)
-    begin = next((n for n, line in enumerate(lines) if line.strip()), 0)
+    begin = next((n for n, line in enumerate(lines) if not _may_precede(line)), 0)
     if not lines or lines[begin].rstrip() != _FENCE:
         return Document(None, "\n".join(lines))
     end = next((n for n, line in enumerate(lines) if n > begin and line.rstrip() == _FENCE), None)
@@ -37,6 +37,12 @@ def read(text: str, findings: Findings, *, lenient: bool = False) -> Document:
         return Document(None, "\n".join(lines))
     head = parsed("\n".join(lines[begin + 1 : end]), begin + 2, findings, lenient=lenient)
     return Document(head, "\n".join(lines[end + 1 :]), end + 2)
+
+
+def _may_precede(line: str) -> bool:
+    """Whether the front matter may come after it: nothing, or a comment of its own."""
+    text = line.strip()
+    return not text or (text.startswith("<!--") and text.endswith("-->"))
 
 
 def parsed(text: str, line: int, findings: Findings, *, lenient: bool) -> Entries | None:

@@ -77,6 +77,7 @@ class _Kind(Generic[T]):
     """Folders within a project, the least important first; `user` likewise, within the home."""
     user: Sequence[str]
     is_file: Callable[[str], bool]
+    suffix: str = ".md"
     within: str = ""
     """What of a folder's entry is read; empty: the entry itself."""
 
@@ -104,9 +105,14 @@ _AGENTS: Final = _Kind(
     (".pi/agent/agents", ".claude/agents"),
     _is_agent,
 )
-_TEAMS: Final = _Kind("teams", teams.parse, (".crew", ".crew/teams"), (), _is_team)
+_TEAMS: Final = _Kind("teams", teams.parse, (".crew", ".crew/teams"), (), _is_team, teams.SUFFIX)
 _WORKFLOWS: Final = _Kind(
-    "workflows", workflows.parse, (".crew", ".crew/workflows"), (), _is_workflow
+    "workflows",
+    workflows.parse,
+    (".crew", ".crew/workflows"),
+    (),
+    _is_workflow,
+    workflows.SUFFIX,
 )
 _SKILLS: Final = _Kind(
     "skills",
@@ -190,6 +196,7 @@ def cache_use() -> CacheUse:
 
 def _read(kind: _Kind[T], place: Place) -> _Read[T]:
     names, problems = files.names_in(place.folder, kind.is_file)
+    problems += _misnamed(kind, place)
     items: list[T] = []
     room = files.FOLDER_CHARACTERS
     for name in names:
@@ -209,6 +216,23 @@ def _read(kind: _Kind[T], place: Place) -> _Read[T]:
         if item is not None:
             items.append(item)
     return _Read(items, problems)
+
+
+def _misnamed(kind: _Kind[T], place: Place) -> list[Problem]:
+    """Tell of files in a folder of teams or workflows that are not read for their names."""
+    if place.folder.name != kind.name or kind.suffix == ".md":
+        return []
+    names, _ = files.names_in(place.folder, lambda n: n.endswith(".md") and not kind.is_file(n))
+    return [
+        Problem(
+            files.spelled(place.folder / name),
+            1,
+            Severity.WARNING,
+            "is not read: its name does not say what it is",
+            f"rename it to {name.removesuffix('.md').partition('.')[0]}{kind.suffix}",
+        )
+        for name in names
+    ]
 
 
 def _is_news(before: T, after: T) -> bool:

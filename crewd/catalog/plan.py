@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from crewd.catalog import distrust
+from crewd.catalog.agents import PROMPT
 from crewd.catalog.fields import unique
 from crewd.catalog.find import Finder, refused
 from crewd.catalog.skills import role_defaults
@@ -54,7 +56,7 @@ class _Crew:
 
     def take(self, agent: Agent, role: Role) -> str:
         """Freeze the agent as it is in this role; return the name it has in the run."""
-        self._distrust(agent)
+        self.untrusted.update(dict.fromkeys(distrust.of_agent(agent)))
         spec = _frozen(agent, role)
         for name in (agent.name, f"{agent.name}@{role.name}"):
             if self.agents.setdefault(name, spec) == spec:
@@ -82,19 +84,7 @@ class _Crew:
         )
 
     def distrust_step(self, workflow: Workflow, step: Step) -> None:
-        if workflow.source is Source.PROJECT and step.command:
-            what = f"step {step.id} starts {' '.join(step.command)}"
-            self.untrusted[Untrusted(workflow.file, step.line, what)] = None
-
-    def _distrust(self, agent: Agent) -> None:
-        if agent.source is not Source.PROJECT:
-            return
-        if agent.command:
-            what = f"agent {agent.name} starts {' '.join(agent.command)}"
-            self.untrusted[Untrusted(agent.file, agent.line, what)] = None
-        if agent.env_from:
-            what = f"agent {agent.name} is given {', '.join(agent.env_from)}"
-            self.untrusted[Untrusted(agent.file, agent.line, what)] = None
+        self.untrusted.update(dict.fromkeys(distrust.of_step(workflow, step)))
 
 
 class _Planner:
@@ -116,7 +106,7 @@ class _Planner:
         self._refuse_unused_changes({task.role for task in self._request.tasks if task.role})
         tasks: list[TaskSpec] = []
         for index, named in enumerate(self._request.tasks):
-            task = TaskSpec(id=named.id, role=named.role)
+            task = TaskSpec(id=named.id, role=named.role, prompt=named.prompt)
             change = self._request.role_overrides.get(named.role, _NO_CHANGE)
             name = change.agent or named.agent
             if not name:
@@ -171,6 +161,7 @@ class _Planner:
             model=step.model,
             reads=tuple(name for name in step.reads if name in outputs),
             output=OutputSpec(name=step.output),
+            verify=step.verify,
             prompt=step.text.replace(_GOAL, self._request.goal),
         )
         self._crew.distrust_step(workflow, step)
@@ -195,7 +186,7 @@ class _Planner:
                 task,
                 agent=self._crew.take(agent, role),
                 adapter=agent.adapter,
-                command=agent.command or ("pi",),
+                command=told(agent.command, task.prompt) or ("pi",),
                 env_from=agent.env_from,
                 read_only=is_read_only(agent, role.name),
             ),
@@ -228,6 +219,11 @@ class _Planner:
             untrusted=tuple(crew.untrusted),
             problems=tuple(problem for problem in broken if problem is not None),
         )
+
+
+def told(command: tuple[str, ...], prompt: str) -> tuple[str, ...]:
+    """Return the command with the task's text where it asks for it."""
+    return tuple(argument.replace(PROMPT, prompt) for argument in command)
 
 
 def _frozen(agent: Agent, role: Role) -> AgentSpec:

@@ -129,7 +129,8 @@ def _role(name: str, text: str, line: int, findings: Findings) -> Role:
         if key in _KEYS or key in _IDLE_KEYS:
             pairs[key] = found["items"] or found["value"] or ""
             description = description.replace(found[0], "", 1)
-        elif fix := did_you_mean(key, (*_KEYS, *_IDLE_KEYS)):
+        else:
+            fix = did_you_mean(key, (*_KEYS, *_IDLE_KEYS)) or f"a role has {', '.join(_KEYS)}"
             findings.warn(line, f"role {name}: unknown key {shown(key)}", fix)
     for key in _IDLE_KEYS:
         if key in pairs:

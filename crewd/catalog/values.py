@@ -158,6 +158,7 @@ class NamedTask:
     id: str
     agent: str = ""
     role: str = ""
+    prompt: str = ""
     skills: tuple[str, ...] = ()
 
 

@@ -142,6 +142,7 @@ def attempt_ended(state: RunState, event: e.AttemptEnded, now: Instant) -> None:
     attempt.deadline = attempt.linger_until = attempt.force_until = attempt.stall_at = None
     state.live.discard(event.task_id)
     state.promised.pop(event.task_id, None)
+    state.promised.done.pop(event.task_id, None)
     for heir in [h for h, promise in state.promised.items() if promise.task_id == event.task_id]:
         del state.promised[heir]
     state.waiting.discard(event.task_id)

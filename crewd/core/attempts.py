@@ -100,7 +100,7 @@ def refused(turn: Turn, stimulus: WorkerRefused) -> None:
         broken(turn, attempt)
         return
     cause = REFUSAL_CAUSES[stimulus.kind]
-    if attempt.stop_cause in CANCELLING_CAUSES:
+    if attempt.stop_cause in CANCELLING_CAUSES or stimulus.kind is Refusal.NOT_PASSED:
         verdict = _stopped(attempt)
     else:
         verdict = Verdict(

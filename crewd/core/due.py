@@ -59,10 +59,10 @@ def _attempt(turn: Turn, task_id: str) -> None:
         give_up(turn, attempt)
     elif _passed(turn, attempt.linger_until):
         stop_attempt(turn, attempt, "lingering")
-    elif _passed(turn, attempt.stall_at):
-        silent(turn, attempt)
     elif _passed(turn, attempt.deadline) and not _held_by_person(turn, attempt):
         stop_attempt(turn, attempt, "timeout")
+    elif _passed(turn, attempt.stall_at):
+        silent(turn, attempt)
 
 
 def _held_by_person(turn: Turn, attempt: Attempt) -> bool:

@@ -32,12 +32,15 @@ def sign_of_life(turn: Turn, attempt: Attempt) -> None:
 
 
 def silent(turn: Turn, attempt: Attempt) -> None:
-    """Stop an agent that has been silent too long, unless it waits for something itself."""
+    """Stop an agent that has been silent too long, unless it waits for something itself.
+
+    One that has handed in and never ends its turn only lingers: its result counts.
+    """
     task = turn.state.tasks[attempt.task_id]
-    if task.status is TaskStatus.WAITING or task.current_tool or not listens(attempt):
+    if task.status is TaskStatus.WAITING or task.current_tool:
         _move(turn, attempt)
     else:
-        stop_attempt(turn, attempt, "stalled")
+        stop_attempt(turn, attempt, "stalled" if attempt.handed_in is None else "lingering")
 
 
 def count_turns(turn: Turn, attempt: Attempt) -> None:

@@ -60,9 +60,7 @@ class RunState:
         self.delayed: set[str] = set()
         self.doomed, self.revivable = deque[str](), deque[str]()
         self.keeping = Keeping()
-        self.promised: dict[str, Promise] = {}
-        """Processes that live attempts wait for, by the task that will get each. Not in the rows:
-        when the host or the daemon was away the attempts start in processes of their own."""
+        self.promised = Promises()
         self.order: list[str] = []
         self.sweep_at = 0
         self.epoch = self.host = self.artifacts = ""
@@ -159,12 +157,7 @@ class RunState:
         if kind == "retry":
             return ref in self.delayed and self.tasks[ref].not_before == instant
         attempt = self.attempts.get(ref)
-        return (
-            attempt is not None
-            and ref in self.live
-            and instant
-            in (attempt.deadline, attempt.stall_at, attempt.linger_until, attempt.force_until)
-        )
+        return attempt is not None and ref in self.live and instant in _deadlines_of(attempt)
 
     # Building and keeping the indexes
 
@@ -243,7 +236,7 @@ class RunState:
                 self.live.add(task.id)
                 if task.status is TaskStatus.WAITING:
                     self.waiting.add(task.id)
-                for instant in (attempt.deadline, attempt.linger_until, attempt.force_until):
+                for instant in _deadlines_of(attempt):
                     self.arm(instant, "attempt", task.id)
             elif task.status is TaskStatus.QUEUED:
                 self.queue(task)
@@ -288,6 +281,19 @@ class Promise:
     """Its session knows nothing of the task before it."""
     passed: bool = False
     """The host was told."""
+
+
+class Promises(dict[str, Promise]):
+    """Processes that live attempts wait for, by the task that will get each.
+
+    Not in the rows: when the host or the daemon was away the attempts start in processes of their
+    own.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: dict[str, int] = {}
+        """How many tasks a process has done before the live one it was handed on to."""
 
 
 class Keeping:
@@ -355,3 +361,7 @@ class _Changed:
             outbox_taken=tuple((t, n, seq) for (t, n), seq in self.outbox_taken.items()),
             delete_run=self.delete_run,
         )
+
+
+def _deadlines_of(attempt: Attempt) -> tuple[Instant | None, ...]:
+    return attempt.deadline, attempt.stall_at, attempt.linger_until, attempt.force_until

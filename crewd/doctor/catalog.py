@@ -7,7 +7,7 @@ from typing import Final
 
 from crewd.catalog import Severity as Gravity
 from crewd.catalog import load, root_of
-from crewd.doctor.finding import Check, Finding, Place, error, ok, warning
+from crewd.doctor.finding import Check, Finding, Place, error, ok, quoted, warning
 
 _MAKERS: Final = {Gravity.ERROR: error, Gravity.WARNING: warning}
 
@@ -16,12 +16,15 @@ def files(place: Place) -> Iterator[Finding]:
     """Read what a run that is created in this directory would be made from."""
     root = root_of(place.cwd) if place.cwd is not None else None
     found = load(root, place.home, place.config_dir)
+    where = "" if place.cwd is None else f" {quoted(place.cwd)}"
+    command = place.crew(f"validate{where}")
     for problem in found.problems:
         line = f":{problem.line}" if problem.line else ""
         fix = f" ({problem.fix})" if problem.fix else ""
         yield _MAKERS[problem.severity](
             id="catalog.problem",
             message=f"{problem.file}{line}: {problem.message}{fix}",
+            command=command,
             details={"file": problem.file, "line": str(problem.line), "fix": problem.fix},
         )
     kinds = {
@@ -33,7 +36,7 @@ def files(place: Place) -> Iterator[Finding]:
     yield ok(
         id="catalog.read",
         message=", ".join(f"{count} {kind}" for kind, count in kinds.items()),
-        command="crew validate",
+        command=command,
         details={kind: str(count) for kind, count in kinds.items()},
     )
 

@@ -45,22 +45,24 @@ def runtime(place: Place) -> Iterator[Finding]:
     named = place.env.get("XDG_RUNTIME_DIR", "")
     usual = f"/run/user/{os.getuid()}"
     command = f"export XDG_RUNTIME_DIR={usual}" if Path(usual).is_dir() else ""
+    unset = "unset XDG_RUNTIME_DIR"
     if not named:
         yield info(
             id="runtime_dir.present",
             message="XDG_RUNTIME_DIR is not set: sockets are in the state directory, or in a "
             "directory of this user below the temporary one when that path is too long",
-            command=command,
+            command=command or place.crewd("status"),
         )
     elif runtime_dir(place.env) is None:
         yield warning(
             id="runtime_dir.present",
             message=f"XDG_RUNTIME_DIR is {named!r}, which is no directory; it is not used, and "
             "programs that see another value look for the daemon elsewhere",
-            command=command or "unset XDG_RUNTIME_DIR",
+            command=command or unset,
         )
     else:
-        yield _private(Path(named), "runtime_dir.present", "XDG_RUNTIME_DIR")
+        found = (Path(named), "runtime_dir.present", "XDG_RUNTIME_DIR")
+        yield _private(*found, otherwise=unset)
 
 
 def socket(place: Place) -> Iterator[Finding]:
@@ -94,7 +96,8 @@ def socket(place: Place) -> Iterator[Finding]:
         yield ok(id="socket.place", message=f"the socket is {place.socket}", details=details)
 
 
-def _private(directory: Path, identity: str, what: str) -> Finding:
+def _private(directory: Path, identity: str, what: str, *, otherwise: str = "") -> Finding:
+    """Judge a directory. `otherwise` is what to do when its mode cannot be mended."""
     found = directory.lstat()
     mode = stat.S_IMODE(found.st_mode)
     details = {"path": str(directory), "mode": f"{mode:04o}", "owner": str(found.st_uid)}
@@ -105,7 +108,7 @@ def _private(directory: Path, identity: str, what: str) -> Finding:
         return error(
             id=identity,
             message=f"{what} is not safe: {problem}",
-            command=command if ours else "",
+            command=command if ours else otherwise,
             details=details,
         )
     if mode & _OTHERS:

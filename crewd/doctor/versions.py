@@ -22,6 +22,8 @@ _SQLITE_FIXED: Final[tuple[tuple[Version, Version], ...]] = (
     ((3, 44, 6), (3, 45)),
 )
 """From, and before: the versions without the fault that can damage a WAL with two writers."""
+_ASK_PYTHON: Final = "python3 -c 'import sqlite3; print(sqlite3.sqlite_version)'"
+"""Tells what any other Python was built with."""
 _REQUIREMENT: Final = re.compile(r"([A-Za-z0-9._-]+)([^;]*)(;.*)?")
 _BOUND: Final = re.compile(r"(>=|==|<)\s*([0-9.]+)")
 
@@ -43,7 +45,8 @@ def judge_sqlite(version: str) -> Finding:
         return error(
             id="sqlite.version",
             message=f"SQLite {version} is too old: crewd needs 3.37 or newer; "
-            "use a Python that was built with one",
+            "install it with a Python that was built with one",
+            command=_ASK_PYTHON,
             details=details,
         )
     if any(first <= found < end for first, end in _SQLITE_FIXED):
@@ -53,6 +56,7 @@ def judge_sqlite(version: str) -> Finding:
         message=f"SQLite {version} may damage a database that two programs write at once (mended "
         "in 3.51.3, 3.50.7 and 3.44.6). crewd writes from one place only; leave it so: do not "
         "open its database with another program while the daemon runs",
+        command=_ASK_PYTHON,
         details=details,
     )
 

@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
 
-from crewd.catalog import Catalog, Finder, load, root_of
+from crewd.catalog import Catalog, Finder, Problem, distrust, is_trusted, load, root_of
 from crewd.core.errors import CrewdError, Reason, Violation
 from crewd.rpc import catalog_convert as convert
 from crewd.rpc.calls import Context, Handler, required, unary
@@ -78,11 +78,11 @@ class CatalogService:
         return pb.GetSkillResponse(skill=convert.skill(found, brief=False)).SerializeToString()
 
     async def _validate(self, request: pb.ValidateCatalogRequest, _context: Context) -> bytes:
-        root, catalog = await asyncio.to_thread(self._load, request.cwd)
-        problems = _fitting(map(convert.problem, catalog.problems[:_PROBLEMS]))
+        root, found = await asyncio.to_thread(self._problems, request.cwd)
+        problems = _fitting(map(convert.problem, found[:_PROBLEMS]))
         return pb.ValidateCatalogResponse(
             problems=problems,
-            omitted=len(catalog.problems) - len(problems),
+            omitted=len(found) - len(problems),
             project_root="" if root is None else str(root),
         ).SerializeToString()
 
@@ -110,6 +110,13 @@ class CatalogService:
         required("name", request.name)
         _, catalog = await asyncio.to_thread(self._load, request.cwd)
         return Finder(catalog)
+
+    def _problems(self, cwd: str) -> tuple[Path | None, list[Problem]]:
+        root, catalog = self._load(cwd)
+        problems = list(catalog.problems)
+        if root is not None and not is_trusted(self._config_dir, root):
+            problems += distrust.warnings(catalog, root)
+        return root, sorted(problems, key=lambda problem: (problem.file, problem.line))
 
     def _load(self, cwd: str) -> tuple[Path | None, Catalog]:
         root = _root(cwd)

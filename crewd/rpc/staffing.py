@@ -66,7 +66,13 @@ def _request(spec: RunSpec, given: pb.RunSpec) -> PlanRequest:
         workflow=spec.workflow,
         agent=spec.agent,
         tasks=tuple(
-            NamedTask(id=task.id, agent=task.agent, role=task.role, skills=task.skills)
+            NamedTask(
+                id=task.id,
+                agent=task.agent,
+                role=task.role,
+                prompt=task.prompt or spec.goal,
+                skills=task.skills,
+            )
             for task in spec.tasks
         ),
         role_overrides={

@@ -23,6 +23,7 @@ from crewd.workers.jsonl_artifacts import (
     NAME_BYTES,
     OWN,
     PATH_BYTES,
+    name_problem,
 )
 
 DATA_BYTES: Final = 8 * MIB
@@ -34,6 +35,8 @@ def checked_artifact(request: pb.RecordArtifactRequest) -> ArtifactGiven:
     name = problems.bounded("name", request.name, NAME_BYTES)
     if not name.strip():
         problems.add("name", "required")
+    elif problem := name_problem(name):
+        problems.add("name", problem)
     if CONTROL.search(name):
         problems.add("name", "has control characters")
     kind = problems.known("kind", request.kind, enums.TO_ARTIFACT_KIND, ArtifactKind.FILE)

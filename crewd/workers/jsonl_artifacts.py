@@ -45,16 +45,26 @@ def artifact(fields: Fields) -> list[ArtifactGiven | Warned]:
     return [*warnings, given]
 
 
+def name_problem(name: str) -> str:
+    """Say why whoever writes the artifact below a folder might write it elsewhere, or nowhere."""
+    if "\\" in name:
+        return "it has a backslash; part folders with /"
+    if name.startswith("/"):
+        return "it begins with /; leave that out"
+    parts = name.split("/")
+    if ".." in parts:
+        return "a part of it is `..`; leave that out"
+    return "a part of it is empty; name it like out/report.md" if "" in parts else ""
+
+
 def _odd(message: str) -> Warned:
     return Warned("artifact_odd", message)
 
 
 def _problem(fields: Fields) -> str:
     name, path, text = fields.get("name"), fields.get("path"), fields.get("text")
-    if not isinstance(name, str) or not name.strip():
-        return "it has no name"
-    if is_over(name, NAME_BYTES) or CONTROL.search(name):
-        return f"its name has over {NAME_BYTES} bytes, or control characters"
+    if problem := _unfit(name):
+        return problem
     if (path is None) == (text is None):
         return f"{name} needs either a path or a text"
     if text is not None:
@@ -62,3 +72,12 @@ def _problem(fields: Fields) -> str:
     if not isinstance(path, str) or not path or is_over(path, PATH_BYTES):
         return f"the path of {name} is none, or has over {PATH_BYTES} bytes"
     return ""
+
+
+def _unfit(name: object) -> str:
+    if not isinstance(name, str) or not name.strip():
+        return "it has no name"
+    if is_over(name, NAME_BYTES) or CONTROL.search(name):
+        return f"its name has over {NAME_BYTES} bytes, or control characters"
+    problem = name_problem(name)
+    return f"its name {name!r}: {problem}" if problem else ""

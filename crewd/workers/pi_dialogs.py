@@ -8,10 +8,11 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from crewd.core.model import Result
-from crewd.core.reports import ArtifactGiven, Report, ResultGiven, SessionOpened
+from crewd.core.reports import ArtifactGiven, Report, ResultGiven, SessionOpened, Warned
 from crewd.core.words import OutboxKind, Outcome
 from crewd.workers import jsonl_asks, pi_words
 from crewd.workers.adapter import Folded, NewId
+from crewd.workers.jsonl_artifacts import CONTROL, name_problem
 from crewd.workers.jsonl_values import Fields, compact_json, id_in, read_object, text_in
 from crewd.workers.pi_reports import call_in
 from crewd.workers.pi_state import MAX_ASKS, PiState
@@ -91,6 +92,12 @@ def _artifacts(payload: Fields) -> Iterable[Report | ArtifactGiven]:
         path = text_in(fields, "path", _PATH_BYTES)
         if path.strip():
             name = text_in(fields, "name", _TEXT_BYTES) or path.rstrip("/").rpartition("/")[2]
-            yield ArtifactGiven(
-                name=name, path=path, description=text_in(fields, "description", _TEXT_BYTES)
-            )
+            yield _artifact(name, path, text_in(fields, "description", _TEXT_BYTES))
+
+
+def _artifact(name: str, path: str, description: str) -> Warned | ArtifactGiven:
+    problem = "it has control characters" if CONTROL.search(name) else name_problem(name)
+    if problem:
+        message = f"an artifact was not kept: its name {name!r}: {problem}"
+        return Warned("artifact_invalid", message)
+    return ArtifactGiven(name=name, path=path, description=description)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from crewd.catalog import Agent, Source
+from crewd.catalog import Agent, PlanRequest, Source
 from crewd.core.spec import Adapter
 from tests.catalog.places import Places
 
@@ -149,18 +149,40 @@ def test_a_system_prompt_has_a_limit(places: Places) -> None:
     assert [p.message for p in places.errors()] == ["the system prompt has more than 96 KiB"]
 
 
-def test_claude_s_agents_are_read_with_their_tools_and_models(places: Places) -> None:
-    folder = places.project / ".claude" / "agents"
-    places.write(
-        folder / "a.md",
-        "---\nname: a\ndescription: d\ntools: Read, Grep, Bash\nmodel: sonnet\n---\n",
-    )
-    places.write(folder / "b.md", "---\nname: b\ndescription: d\nmodel: gigantic\n---\n")
-    a, b = agent(places, "a"), agent(places, "b")
-    assert (a.tools, a.model, a.adapter) == (("read", "grep", "bash", "ask"), "sonnet", Adapter.PI)
-    assert b.model == ""
+def test_claude_s_agents_are_read_with_their_tools(places: Places) -> None:
+    text = "---\nname: a\ndescription: d\ntools: Read, Grep, Bash\nmodel: inherit\n---\n"
+    places.write(places.project / ".claude" / "agents" / "a.md", text)
+    a = agent(places, "a")
+    assert (a.tools, a.model, a.adapter) == (("read", "grep", "bash", "ask"), "", Adapter.PI)
+    assert places.problems() == []
+
+
+@pytest.mark.parametrize("model", ["sonnet", "opus", "Haiku", "gigantic", "sonnet:high"])
+def test_a_model_of_another_program_s_file_without_a_provider_is_not_used(
+    places: Places, model: str
+) -> None:
+    text = f"---\nname: a\ndescription: d\nmodel: {model}\n---\n"
+    places.write(places.project / ".claude" / "agents" / "a.md", text)
+    assert agent(places, "a").model == ""
+    [problem] = places.load().problems
+    assert (problem.line, problem.fix) == (4, "write it as provider/model")
+    said = f"the model {model!r} names no provider; the program's own is used"
+    assert problem.message == said
+
+
+def test_a_model_of_another_program_s_file_with_a_provider_is_used(places: Places) -> None:
+    text = "---\nname: a\ndescription: d\nmodel: anthropic/claude-x\n---\n"
+    places.write(places.home / ".claude" / "agents" / "a.md", text)
+    assert agent(places, "a").model == "anthropic/claude-x"
+    assert places.problems() == []
+
+
+def test_a_model_without_a_provider_is_told_where_pi_is_to_find_it(places: Places) -> None:
+    places.agent("a", "---\ndescription: d\nmodel: big\n---\nx")
+    places.agent("b", "---\ndescription: d\nmodel: big\nadapter: jsonl\ncommand: x\n---\nx")
+    assert (agent(places, "a").model, agent(places, "b").model) == ("big", "big")
     assert places.problems() == [
-        "b.md:4: warning: the model 'gigantic' is not known here; the program's own is used"
+        "a.md:3: warning: the model 'big' names no provider; pi guesses which is meant"
     ]
 
 
@@ -216,3 +238,24 @@ def test_a_file_s_name_that_is_not_utf_8_can_be_told(places: Places) -> None:
     [problem] = places.errors()
     assert problem.file.endswith("/\ufffd.md")
     assert problem.message.encode()
+
+
+def test_a_command_is_told_its_task_by_an_argument_or_is_no_agent(places: Places) -> None:
+    places.agent("deaf", "---\ndescription: d\nadapter: command\ncommand: [./do.sh]\n---\nx")
+    places.agent(
+        "hears", "---\ndescription: d\nadapter: command\ncommand: [./do.sh, '{prompt}']\n---\nx"
+    )
+
+    assert places.problems() == [
+        "deaf.md:4: error: a command is told its task by its arguments only, and none of them is "
+        "for it"
+    ]
+    (task,) = places.plan(PlanRequest(goal="tidy up", agent="hears")).tasks
+    assert task.command == ("./do.sh", "tidy up")
+
+
+def test_a_comment_may_stand_before_the_front_matter(places: Places) -> None:
+    places.agent("a", "<!-- .crew/agents/a.md -->\n---\ndescription: d\ntools: read\n---\nx")
+
+    assert agent(places, "a").description == "d"
+    assert places.problems() == []

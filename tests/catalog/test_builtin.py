@@ -1,4 +1,8 @@
-"""What comes with crewd works as it is."""
+"""What comes with crewd works as it is.
+
+Of the workflows that upstream has two are not among it: `strict-fast-fix` holds its steps to
+specs, and `chain` makes its steps while it runs. crewd has neither specs nor such plans.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from crewd.core.spec import Adapter
 NOWHERE = Path("/nowhere")
 CATALOG: Catalog = load(None, NOWHERE, NOWHERE)
 TEAMS = ("default", "fast-fix", "implementation", "parallel-research", "research", "review")
-WORKFLOWS = (*TEAMS, "pipeline", "plan-execute")
+WORKFLOWS = (*TEAMS, "distill", "pipeline", "plan-execute")
 
 
 def test_nothing_is_wrong_with_it() -> None:
@@ -45,6 +49,19 @@ def test_each_team_can_carry_out_its_workflow(team: str) -> None:
 @pytest.mark.parametrize("workflow", WORKFLOWS)
 def test_each_workflow_works_without_a_team(workflow: str) -> None:
     check(plan(CATALOG, PlanRequest(goal="g", workflow=workflow)).tasks)
+
+
+def test_the_implementation_team_can_distill_to_a_better_target_and_to_a_skill() -> None:
+    tasks = plan(CATALOG, PlanRequest(goal="g", team="implementation", workflow="distill")).tasks
+    needs = {task.id: task.depends_on for task in tasks}
+    researchers = tuple(f"research-{number}" for number in range(1, 7))
+    assert {needs[name] for name in researchers} == {("route",)}
+    assert needs["merge"][:6] == researchers
+    steps = {step.id: step for step in CATALOG.workflows["distill"].steps}
+    ends = steps.keys() - {name for names in needs.values() for name in names}
+    assert ends == {"verify-target", "verify-skill"} == {s.id for s in steps.values() if s.verify}
+    assert "prune" in needs["select"]
+    assert "prune" in needs["build"]
 
 
 @pytest.mark.parametrize("agent", sorted(CATALOG.agents))

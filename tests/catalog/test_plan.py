@@ -173,7 +173,7 @@ def test_other_names_that_lead_nowhere_are_refused_by_field(
 
 
 def test_what_a_project_would_start_is_named_and_what_a_user_would_is_not(places: Places) -> None:
-    mine = "---\ndescription: d\nadapter: command\ncommand: make\nenvFrom: KEY\n---\n"
+    mine = "---\ndescription: d\nadapter: jsonl\ncommand: make\nenvFrom: KEY\n---\n"
     file = places.agent("theirs", mine)
     places.user_agent("mine", mine)
     step = "## a\nrole: theirs\n\n## b\nrole: mine\n\n## c\nrole: writer\n\n## d\ncommand: ls -l\n"

@@ -106,3 +106,20 @@ def test_a_project_may_lower_the_number_of_workers_and_not_raise_it(places: Plac
 def test_a_team_may_lie_in_the_project_s_folder_itself(places: Places) -> None:
     places.write(places.project / ".crew" / "t.team.md", f"{HEAD}- explorer")
     assert team(places).roles[0].agent == "explorer"
+
+
+def test_what_a_role_line_says_that_means_nothing_is_told(places: Places) -> None:
+    places.team("t", "---\nname: t\n---\n- explorer: agent=explorer tools=read looks\n")
+
+    (problem,) = places.problems()
+
+    assert problem.startswith("t.team.md:4: warning: role explorer: unknown key 'tools'")
+
+
+def test_a_file_whose_name_does_not_say_that_it_is_a_team_is_told(places: Places) -> None:
+    file = places.team("t", "---\nname: t\n---\n- explorer: looks\n")
+    file.rename(file.with_name("other.md"))
+
+    assert places.problems() == [
+        "other.md:1: warning: is not read: its name does not say what it is"
+    ]

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
 import pytest
 
-from crewd.catalog import Agent, Problem, Severity, Source, Step
+from crewd.catalog import (
+    Agent,
+    Catalog,
+    PlanRequest,
+    Problem,
+    Role,
+    Severity,
+    Source,
+    Step,
+    Team,
+    Workflow,
+    plan,
+)
 from crewd.catalog import agents as agent_files
 from crewd.catalog import skills as skill_files
 from crewd.catalog import teams as team_files
@@ -76,6 +88,7 @@ def agent_file(given: Case) -> Case:
         return {"disabled": True, **told(problems)}
     shown = {
         "name": agent.name,
+        "description": agent.description,
         "disabled": False,
         "inheritProjectContext": agent.project_context,
         "source": agent.source.value,
@@ -106,6 +119,7 @@ def team_file(given: Case) -> Case:
     roles = [{"agent": role.agent, "name": role.name} for role in team.roles]
     return {
         "name": team.name,
+        "description": team.description,
         "source": team.source.value,
         "roles": roles,
         "maxConcurrency": team.max_concurrent_workers,
@@ -119,7 +133,8 @@ def workflow_file(given: Case) -> Case:
     if workflow is None:
         return told(problems)
     steps = [_step(step) for step in workflow.steps]
-    return {"name": workflow.name, "steps": steps, **told(problems)}
+    shown = {"name": workflow.name, "description": workflow.description, "steps": steps}
+    return {**shown, "source": workflow.source.value, **told(problems)}
 
 
 def _step(step: Step) -> dict[str, Any]:
@@ -182,6 +197,42 @@ def skill_frontmatter(given: Case) -> Case:
     return {"ok": True, "errors": errors, "manifest": manifest}
 
 
+def shared_name(given: str) -> str:
+    text = f"---\nname: w\n---\n## s\nrole: a\noutput: {json.dumps(given)}\n"
+    workflow, _ = workflow_files.parse(found("w.workflow.md", text))
+    return workflow.steps[0].output if workflow else "refused"
+
+
+def skill_override(given: object) -> object:
+    """Give the skills named; None for the role's own, false for none at all."""
+    skills = "" if given is None else f"skills: {str(given).lower()}\n"
+    text = f"---\nname: w\n---\n## s\nrole: a\n{skills}"
+    workflow, _ = workflow_files.parse(found("w.workflow.md", text))
+    assert workflow is not None
+    [step] = workflow.steps
+    return (list(step.skills) or None) if step.default_skills else False
+
+
+def skill_selection(given: Case) -> object:
+    if "agentSkills" in given:
+        first = _skills_of(given["role"])
+        assert _skills_of(given["role"], given["agentSkills"]) == [*first, *given["agentSkills"]]
+        return {"before": first, "after": _skills_of(given["role"])}
+    default = given.get("teamRole", {}).get("skills", True)
+    return _skills_of(given["role"], given.get("agent", {}).get("skills", ()), default=default)
+
+
+def _skills_of(role: str, skills: Iterable[str] = (), *, default: bool = True) -> list[str]:
+    agent = Agent(name="a", source=Source.USER, file="a", skills=tuple(skills))
+    part = Role(name=role, agent="a", default_skills=default)
+    team = Team(name="t", source=Source.USER, file="t", workflow="w", roles=(part,))
+    steps = (Step(id="s", role=role),)
+    workflow = Workflow(name="w", source=Source.USER, file="w", steps=steps)
+    catalog = Catalog(agents={"a": agent}, teams={"t": team}, workflows={"w": workflow})
+    [task] = plan(catalog, PlanRequest(goal="g", team="t")).tasks
+    return list(task.skills_missing)
+
+
 AREAS: Final[Mapping[str, Callable[[Any], object]]] = {
     "frontmatter": frontmatter,
     "csv": csv,
@@ -194,7 +245,10 @@ AREAS: Final[Mapping[str, Callable[[Any], object]]] = {
     "role_permission": role_permission,
     "role_tools": role_tools,
     "tool_policy": policy_of,
+    "shared_name": shared_name,
     "skill_name": is_skill_name,
+    "skill_override": skill_override,
+    "skill_selection": skill_selection,
     "skill_role_defaults": lambda role: list(skill_files.role_defaults(role)),
     "skill_frontmatter": skill_frontmatter,
 }

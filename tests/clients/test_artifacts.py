@@ -12,7 +12,7 @@ from crewd_client.v1.artifact_event_pb2 import ArtifactRecorded
 from crewd_client.v1.artifact_pb2 import ARTIFACT_KIND_FILE, ARTIFACT_KIND_REPORT, Artifact
 from crewd_client.v1.event_pb2 import Event
 from crewd_client.v1.run_artifact_pb2 import ReadArtifactRequest
-from crewd_client.v1.run_pb2 import Run
+from crewd_client.v1.run_pb2 import Run, Workspace
 from tests.clients.support.crew import AtTerminal, crew, environment
 from tests.clients.support.fake_daemon import RUN, FakeDaemon
 from tests.clients.support.wire import RefusedError
@@ -53,6 +53,14 @@ async def test_what_a_run_keeps_is_a_table_or_json_lines(daemon: FakeDaemon) -> 
     shown = [json.loads(line) for line in lines.out.splitlines()]
     assert [each["kind"] for each in shown] == ["file", "file", "report"]
     assert (shown[2]["id"], shown[2]["size_bytes"]) == (ART, 512)
+
+
+async def test_without_a_run_it_is_the_newest_of_this_directory(daemon: FakeDaemon) -> None:
+    keeps(daemon)
+    daemon.runs[RUN].workspace.CopyFrom(Workspace(cwd=str(daemon.state_dir)))
+    done = await crew(daemon, "artifacts")
+    assert (done.code, ART in done.out) == (0, True)
+    assert daemon.requests("ListArtifacts")[0].run_id == RUN
 
 
 async def test_without_artifacts_nothing_is_printed(daemon: FakeDaemon) -> None:
@@ -98,7 +106,8 @@ async def test_mistakes_are_told(daemon: FakeDaemon) -> None:
     done = await crew(daemon, "artifacts", RUN, "nothing")
     assert (done.code, "crew artifacts RUN" in done.err) == (6, True)
     assert (await crew(daemon, "artifacts", RUN, "-o", "a")).code == 2
-    assert (await crew(daemon, "artifacts")).code == 2
+    assert (await crew(daemon, "artifacts", "-o", "a")).code == 2
+    assert "there is no run of" in (await crew(daemon, "artifacts")).err
 
 
 async def test_a_terminal_is_not_steered_by_an_artifact(daemon: FakeDaemon) -> None:

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import json
+import stat
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -150,6 +152,33 @@ async def test_a_name_that_leads_nowhere_is_refused(daemon: CatalogDaemon) -> No
     done = await crew(daemon, "agents", "nobody")
     assert done.code == 6
     assert done.err == "error: there is no agent\nhint: see `crew agents`\n"
+
+
+@pytest.mark.parametrize("kind", ["team", "workflow", "skill"])
+async def test_what_there_is_of_its_kind_is_where_to_look(daemon: CatalogDaemon, kind: str) -> None:
+    told = f"{kind}: there is no {kind} 'x' (looked in /p)"
+    refused = RefusedError(grpc.StatusCode.INVALID_ARGUMENT, "SPEC_INVALID", told)
+    daemon.refusals["CreateRun"] = [refused]
+    daemon.refusals[f"Get{kind.title()}"] = [refused]
+    shown = await crew(daemon, f"{kind}s", "x")
+    run = await crew(daemon, "run", "go", "--team", "x")
+    assert shown.err == run.err == f"error: {told}\nhint: see `crew {kind}s`\n"
+
+
+@pytest.mark.parametrize("command", ["agents", "teams", "workflows", "skills", "validate"])
+async def test_the_daemon_is_started_to_tell_what_there_is(
+    daemon: CatalogDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    await daemon.stop()
+    # A command beside a `crewd` that cannot start, as an installation has it.
+    program = tmp_path / "crewd"
+    program.write_text("#!/bin/sh\necho no luck with $1 >&2\nexit 5\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    script = tmp_path / "crew"
+    script.write_text("from crewd_client.cli import main; main()")
+    monkeypatch.setattr("tests.clients.support.crew.COMMAND", [sys.executable, str(script)])
+    done = await crew(daemon, command)
+    assert (done.code, done.err) == (5, "error: no luck with ensure\n")
 
 
 @pytest.mark.parametrize(

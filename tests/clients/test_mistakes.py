@@ -212,6 +212,30 @@ async def test_what_the_daemon_finds_wrong_is_told_once(
     assert (done.code, done.err) == (2, f"error: {told}")
 
 
+async def test_a_field_that_an_older_daemon_does_not_know_is_told_by_its_name(
+    daemon: FakeDaemon,
+) -> None:
+    fields = ("spec.tasks[1].6", "spec.role_overrides[a].2", "spec.9999")
+    details = BadRequest()
+    for field in fields:
+        details.field_violations.add(field=field, description="unknown to this daemon")
+    told = f"this daemon does not know the field {fields[0]}; it may be older than the client"
+    daemon.refusals["CreateRun"] = [
+        RefusedError(StatusCode.INVALID_ARGUMENT, "UNKNOWN_FIELD", told, [details])
+    ]
+    (daemon.state_dir / "run.yaml").write_text(SPEC)
+
+    done = await crew(daemon, "run", "--file", "run.yaml")
+
+    assert done.err == (
+        "error: run.yaml:4: this daemon does not know the field spec.tasks[1].adapter; "
+        "it may be older than the client\n"
+        "spec.role_overrides[a].model: unknown to this daemon\n"
+        "spec.9999: unknown to this daemon\n"
+        "hint: the daemon is older than this command: crewd stop && crewd ensure\n"
+    )
+
+
 async def test_outside_of_a_file_it_is_told_once_too(daemon: FakeDaemon) -> None:
     details = [bad_request("kinds[0]", "there is no kind 'x'")]
     daemon.refusals["ListEvents"] = [

@@ -16,6 +16,8 @@ from crewd_client import (
     watch_asks,
     watch_run,
 )
+from crewd_client.commands.lines import plain_line
+from crewd_client.v1.ask_event_pb2 import AskOpened
 from crewd_client.v1.ask_pb2 import ASK_STATUS_OPEN, Ask
 from crewd_client.v1.attempt_event_pb2 import MessagePosted
 from crewd_client.v1.event_pb2 import Event
@@ -70,6 +72,23 @@ async def test_a_watch_goes_on_over_restarts_with_every_event_once(
 
     assert seen == [1, 2, 3, 4, 5, 6]
     assert away == [True, False, True, False]
+
+
+def test_a_long_message_is_one_line_of_at_most_500_characters() -> None:
+    line = plain_line(
+        Event(kind="message_posted", message_posted=MessagePosted(text="word " * 999))
+    )
+    assert line is not None
+    _, said = line.split(" ", 1)
+    assert (len(said), said[-1], "\n" in said) == (500, "…", False)
+    short = Event(kind="message_posted", message_posted=MessagePosted(text="w" * 500))
+    assert (plain_line(short) or "").endswith("w" * 500)
+
+
+def test_a_question_is_told_whole() -> None:
+    ask = Ask(id=ASK, question="q" * 2000)
+    line = plain_line(Event(kind="ask_opened", ask_opened=AskOpened(ask=ask)))
+    assert "q" * 2000 in (line or "")
 
 
 async def test_a_watch_may_begin_anywhere(daemon: FakeDaemon, client: Client) -> None:

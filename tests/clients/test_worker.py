@@ -227,7 +227,7 @@ async def test_the_exit_code_tells_why_there_is_no_answer(
 
 
 async def test_the_options_of_the_command_make_the_question(home: Home) -> None:
-    given = ["--option", "a=Left", "--option", "b", "--detail", "-", "--multiple", "--no-text"]
+    given = ["--option", "a=Left", "--option", "b", "--detail", "-", "--multiple"]
     more = ["--timeout", "90", "--default", "a", "--json"]
     done = await crew(home, "ask", "Which?", *given, *more, stdin="why", env=variables(home))
     [request] = home.requests("CreateAsk")
@@ -238,6 +238,17 @@ async def test_the_options_of_the_command_make_the_question(home: Home) -> None:
     told = json.loads(done.out)
     assert told["answer"] == {"text": "the secret word", "option_ids": []}
     assert (told["ask"]["id"], told["ask"]["status"]) == (ASK, "answered")
+
+
+@pytest.mark.parametrize(
+    ("options", "allowed"),
+    [((), True), (("--option", "a"), False), (("--option", "a", "--text"), True)],
+)
+async def test_other_words_than_an_option_are_an_answer_only_if_asked_for(
+    home: Home, options: tuple[str, ...], *, allowed: bool
+) -> None:
+    await crew(home, "ask", "Which?", *options, env=variables(home))
+    assert home.requests("CreateAsk")[0].allow_text is allowed
 
 
 async def test_the_command_waits_while_the_daemon_is_away(home: Home) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import HealthCheck, assume, settings
@@ -17,34 +16,26 @@ from crewd.core.effects import Decision
 from crewd.core.events import Event
 from crewd.core.marks import Mark, OutboxQueued
 from crewd.core.model import Answer, Survivor, Usage
+from crewd.core.prompt import dependencies
 from crewd.core.reports import AskWithdrawn, Hello, Message, ProgressMade, Report, SteerSeen, Used
-from crewd.core.spec import (
-    Adapter,
-    AskPolicy,
-    FailureMode,
-    Limits,
-    OnNeedsAttention,
-    OnTimeout,
-    RetryPolicy,
-    RunSpec,
-    TaskSpec,
-)
+from crewd.core.spec import Adapter, RunSpec
 from crewd.core.state import RunState
 from crewd.core.units import Instant, seconds
 from crewd.core.words import AskStatus, OutboxKind
 from tests.support import checks
+from tests.support.agents import DEEDS, words_of
 from tests.support.builders import (
     OPERATOR,
     YES_NO,
     a_create,
     a_question,
     a_result,
-    a_spec,
-    a_task,
     an_empty_state,
 )
+from tests.support.drawn_specs import crews, specs, tasks
 from tests.support.driver import Before, Crash, Driver
 from tests.support.fake_host import Job, Key
+from tests.support.rest import check_rest, come_to_rest, ends
 from tests.support.rows import Rows
 
 LISTENING = Hello(capabilities=checks.CAN_STEER)
@@ -57,46 +48,7 @@ TROUBLE = (
 )
 WISHES = (*("retry", "resume", "steer", "cancel task", *s.Resolution) * 2, "cancel", "force")
 REFS = st.sampled_from(["q1", "q2"])
-NONE: list[str] = []
 INDEX = st.integers(0, 30)
-
-
-@st.composite
-def tasks(draw: Callable[[st.SearchStrategy[Any]], Any], names: str = "abcdef") -> list[TaskSpec]:
-    made: list[TaskSpec] = []
-    for name in names[: draw(st.integers(1, len(names)))]:
-        earlier = [task.id for task in made]
-        choice = st.lists(st.sampled_from(earlier), max_size=2) if earlier else st.just(NONE)
-        needs: list[str] = draw(choice)
-        made.append(
-            a_task(
-                name,
-                *needs,
-                adapter=draw(st.sampled_from([Adapter.JSONL, Adapter.JSONL, *Adapter])),
-                timeout=draw(st.sampled_from([None, seconds(20)])),
-                retry=RetryPolicy(
-                    max_attempts=draw(st.integers(1, 3)),
-                    backoff=draw(st.sampled_from([seconds(0), seconds(2)])),
-                ),
-            )
-        )
-    return made
-
-
-@st.composite
-def specs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> RunSpec:
-    timeout = draw(st.sampled_from([None, seconds(10)]))
-    return a_spec(
-        *draw(tasks()),
-        failure_mode=draw(st.sampled_from(FailureMode)),
-        on_needs_attention=draw(st.sampled_from(OnNeedsAttention)),
-        asks=AskPolicy(on_timeout=draw(st.sampled_from(OnTimeout)), timeout=timeout),
-        limits=Limits(
-            max_concurrent_workers=draw(st.integers(1, 3)),
-            max_duration=draw(st.sampled_from([None, None, seconds(200)])),
-            max_tokens=draw(st.sampled_from([None, None, 100])),
-        ),
-    )
 
 
 class Watched(RuleBasedStateMachine):
@@ -108,6 +60,7 @@ class Watched(RuleBasedStateMachine):
         self.patches.setattr(turn, "apply", self.apply)
         self.patches.setattr(advance, "SLICE", 2)
         self.patches.setattr(due, "SLICE", 2)
+        self.patches.setattr(dependencies, "EACH_CHARACTERS", 8)
         self.driver = Driver(self.observe)
         self.stimuli = 0
         self.count = 0
@@ -125,6 +78,8 @@ class Watched(RuleBasedStateMachine):
         state = self.state
         self.stimuli += 1
         checks.check_needs(state, decision)
+        checks.check_slots(state)
+        checks.check_promises(state)
         if not before.reopening:
             checks.check_left_alone(before.statuses, state)
         assert len(decision.events) <= 6 + 5 * len(state.tasks), "too much is told of one thing"
@@ -151,6 +106,7 @@ class Watched(RuleBasedStateMachine):
         if not state.run.last_run_sequence:
             return
         checks.check_rows(state, driver.rows)
+        checks.check_jobs(driver.host.jobs, driver.rows)
         checks.check_progress(state, continues=driver.continues)
         if not driver.continues:
             checks.check_end(state)
@@ -159,10 +115,26 @@ class Watched(RuleBasedStateMachine):
     def teardown(self) -> None:
         try:
             if self.driver.commits:
+                self.rest()
                 assert len(self.driver.events) <= 12 * (self.stimuli + len(self.state.tasks))
                 self.replay()
         finally:
             self.patches.undo()
+
+    def rest(self) -> None:
+        """All ends that can, and in the same way if the daemon has started anew before."""
+        driver = self.driver
+        driver.crash = None
+        while driver.news:
+            driver.hear()
+        restarted = driver.fork()
+        restarted.restart()
+        for one in (driver, restarted):
+            come_to_rest(one)
+            check_rest(one)
+            driver.facts = []
+        self.holds()
+        assert ends(driver) == ends(restarted), "a restart has changed what became of the run"
 
     def replay(self) -> None:
         """Facts folded over nothing give the rows."""
@@ -177,7 +149,7 @@ class Watched(RuleBasedStateMachine):
 class RunMachine(Watched):
     """What people, workers, the host, the clock and crashes may do, in any order."""
 
-    @initialize(spec=specs(), host_first=st.booleans())
+    @initialize(spec=st.one_of(specs(tasks()), specs(crews())), host_first=st.booleans())
     def create(self, spec: RunSpec, *, host_first: bool) -> None:
         if host_first:
             self.driver.connect(recovery=False)
@@ -201,6 +173,10 @@ class RunMachine(Watched):
                 driver.tell(s.GoOn())
         driver.tell(s.Resume(actor=OPERATOR))
         driver.tell(s.Capacity(slots))
+        while driver.texts:
+            driver.keep(0)
+        for key in list(driver.host.passes):
+            driver.news += driver.host.pass_on(key)
         for key in list(driver.host.queue):
             self.launch_one(key)
         while driver.news:
@@ -218,6 +194,7 @@ class RunMachine(Watched):
     @rule(trouble=st.sampled_from(TROUBLE), performed=st.integers(0, 3))
     def break_something(self, trouble: str, performed: int) -> None:
         driver = self.driver
+        driver.heard = performed % 2 == 1
         match trouble:
             case "crash before the commit":
                 driver.crash = Crash(committed=False, performed=0)
@@ -252,12 +229,18 @@ class RunMachine(Watched):
         self.launch_one(key)
 
     def launch_one(self, key: Key) -> None:
-        host = self.driver.host
-        rivals = [k for k in host.jobs if k[0] == key[0]]
-        rows = self.driver.rows.attempts
-        assert all(rows[k].survivors for k in rivals), "a task runs twice at once"
-        job = host.launch(key)
-        self.driver.news.append(s.WorkerStarted(task_id=key[0], attempt=key[1], pid=job.pid))
+        self.driver.news.append(self.driver.host.launch(key))
+
+    @precondition(lambda self: self.driver.texts)
+    @rule(index=INDEX, room=st.sampled_from([True, True, True, False]))
+    def keep(self, index: int, *, room: bool) -> None:
+        self.driver.keep(index, room=room)
+
+    @precondition(lambda self: self.agents())
+    @rule(index=INDEX, deed=st.sampled_from(DEEDS))
+    def go_about(self, index: int, deed: str) -> None:
+        key, job = self.one_of(self.agents(), index)
+        self.hear_from(key, job, words_of(job, deed))
 
     @precondition(lambda self: self.driver.host.jobs)
     @rule(index=INDEX, kind=st.sampled_from(["hello", "text", "step", "use", "drop"]), ref=REFS)
@@ -271,10 +254,11 @@ class RunMachine(Watched):
 
     def say(self, index: int, kind: str, ref: str) -> None:
         key, job = self.pick(index)
-        if job.listens and not job.handed_in:
-            job.said.append(tuple(self.line(job, kind, ref)))
-        else:
-            job.said.append(())
+        can = job.listens and not (job.handed_in or job.over)
+        self.hear_from(key, job, self.line(job, kind, ref) if can else ())
+
+    def hear_from(self, key: Key, job: Job, reports: Iterable[Report]) -> None:
+        job.said.append(tuple(reports))
         if self.driver.connected:
             self.driver.read(key, job)
 
@@ -282,20 +266,18 @@ class RunMachine(Watched):
     @rule(index=INDEX)
     def hand_in(self, index: int) -> None:
         key, job = self.pick(index)
-        if job.listens and not job.handed_in:
-            job.handed_in = True
-            job.said.append((a_result(),))
-        if self.driver.connected:
-            self.driver.read(key, job)
+        can = job.adapter == Adapter.JSONL and not job.handed_in
+        job.handed_in |= can
+        self.hear_from(key, job, (a_result(),) if can else ())
 
     @precondition(lambda self: self.driver.host.jobs)
     @rule(index=INDEX, code=st.sampled_from([0, 0, 1]), survives=st.sampled_from([0, 0, 0, 9]))
     def exit(self, index: int, code: int, survives: int) -> None:
         key, _ = self.pick(index)
         survivors = (Survivor(survives, "stray"),) if survives else ()
-        self.driver.host.end(key, code, survivors=survivors)
+        exited = self.driver.host.end(key, code, survivors=survivors)
         if self.driver.connected:
-            self.driver.news.append(self.driver.host.exits[key].stimulus)
+            self.driver.news.append(exited)
             self.driver.hear()
 
     @precondition(lambda self: self.driver.connected and self.driver.host.jobs)
@@ -368,8 +350,14 @@ class RunMachine(Watched):
         ]
 
     def pick(self, index: int) -> tuple[Key, Job]:
-        jobs = list(self.driver.host.jobs.items())
+        return self.one_of(list(self.driver.host.jobs.items()), index)
+
+    def one_of(self, jobs: list[tuple[Key, Job]], index: int) -> tuple[Key, Job]:
         return jobs[index % len(jobs)]
+
+    def agents(self) -> list[tuple[Key, Job]]:
+        jobs = self.driver.host.jobs.items()
+        return [(key, job) for key, job in jobs if job.adapter == Adapter.PI]
 
     def task_id(self, index: int) -> str:
         assume(self.state.order)
@@ -378,7 +366,7 @@ class RunMachine(Watched):
 
 TestRun = RunMachine.TestCase
 TestRun.settings = settings(
-    max_examples=150,
+    max_examples=100,
     stateful_step_count=60,
     deadline=None,
     derandomize=True,

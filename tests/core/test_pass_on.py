@@ -197,3 +197,25 @@ def test_a_run_that_is_cancelled_hands_nothing_on() -> None:
 
     assert play.task("b").status is TaskStatus.CANCELLED
     assert not {StartWorker, PassWorker} & set(types(told))
+
+
+def test_a_process_does_ten_tasks_and_then_gives_its_slot_back() -> None:
+    names = [f"t{n:02}" for n in range(12)]
+    play = a_run(*[an_agent("a"), *(an_agent(name) for name in names)])
+
+    passes = 0
+    giver = "a"
+    for heir in names:
+        if CloseStdin in types(play.reported(giver, DONE)):
+            break
+        play.reported(giver, SessionOpened("d"))
+        play.reported(giver, SessionRenewed())
+        kept(play, heir)
+        play.tell(an_exit(giver, 1, NO_RESULT, passed=True))
+        play.started(heir)
+        passes += 1
+        giver = heir
+
+    assert passes == 9
+    play.exit(giver, NO_RESULT)
+    assert play.state.wanted_slots() == 1

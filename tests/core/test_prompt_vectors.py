@@ -90,7 +90,11 @@ def render(given: Case) -> Case:
     }
 
 
-def read(given: Case) -> Case:
+def read(given: Case) -> Case | None:
+    if "path" in given:
+        prompt = a_prompt(reads=[given["path"]])
+        refused = f"`{given['path']}`, which no task before it hands in"
+        return None if prompt.text.count(given["path"]) == 1 and refused in prompt.text else {}
     prompt = a_prompt(a_dependency("a", "x" * given["fileChars"]))
     shown = _between(prompt, 'from="result of task a">\n', "\n</data-")
     teed = [spill.name for spill in prompt.spills] == ["a.full.txt"]
@@ -121,6 +125,7 @@ def skill_render(given: Case) -> Case:
     titles = [line.split()[2] for line in text.split("\n") if line.startswith("## Skill ")]
     missing = text.partition("Not found, 1: ")[2].partition(". Work")[0]
     return {
+        "hasRule": "# Rule" in text,
         "mentionsMissing": "Not found, 1: missing." in text,
         "names": [*titles, missing],
         "paths": [line[17:-1] for line in text.split("\n") if line.startswith("Its files are in")],

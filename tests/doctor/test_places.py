@@ -71,6 +71,7 @@ def test_an_unset_runtime_directory_is_worth_knowing(patient: Patient) -> None:
     patient.set(XDG_RUNTIME_DIR="")
     found = patient.one(places.runtime, "runtime_dir.present")
     assert found.severity is Severity.INFO
+    assert found.command
 
 
 @pytest.mark.parametrize("named", ["run", "/no/such/directory"])
@@ -78,6 +79,17 @@ def test_a_runtime_directory_that_is_none_is_a_warning(patient: Patient, named: 
     patient.set(XDG_RUNTIME_DIR=named)
     found = patient.one(places.runtime, "runtime_dir.present")
     assert (found.severity, named in found.message) == (Severity.WARNING, True)
+    assert "XDG_RUNTIME_DIR" in found.command
+
+
+def test_a_runtime_directory_that_cannot_be_mended_is_an_error_to_do_without(
+    patient: Patient,
+) -> None:
+    link = patient.root / "link"
+    link.symlink_to(patient.root / "run")
+    patient.set(XDG_RUNTIME_DIR=str(link))
+    found = patient.one(places.runtime, "runtime_dir.present")
+    assert (found.severity, found.command) == (Severity.ERROR, "unset XDG_RUNTIME_DIR")
 
 
 def test_a_runtime_directory_of_everybody_is_an_error(patient: Patient) -> None:

@@ -71,6 +71,8 @@ def test_what_is_wrong_with_the_files_of_a_project_is_told_with_file_and_line(
     patient.vary(cwd=inside)
     problems = [f for f in patient.found(catalog.files) if f.id == "catalog.problem"]
     assert str(agents / "bad.md") in {problem.details["file"] for problem in problems}
+    command = f"crew --state-dir {patient.state_dir} validate {inside}"
+    assert {problem.command for problem in problems} == {command}
 
 
 def test_what_there_is_to_make_runs_from_is_counted(patient: Patient) -> None:

@@ -31,7 +31,9 @@ def test_what_crewd_runs_on_here_is_no_error(patient: Patient) -> None:
     ],
 )
 def test_an_sqlite_is_judged_by_the_faults_it_has(version: str, severity: Severity) -> None:
-    assert versions.judge_sqlite(version).severity is severity
+    found = versions.judge_sqlite(version)
+    assert found.severity is severity
+    assert bool(found.command) is (severity is not Severity.OK)
 
 
 @pytest.mark.parametrize(

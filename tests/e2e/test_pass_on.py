@@ -21,7 +21,7 @@ pytestmark = needs_pi
 
 CREW = Path(sys.executable).parent
 WHO = "[[tool:echo I am $CREWD_TASK_ID]]"
-ASKS = "[[tool:crew ask Which --option left]]"
+ASKS = "[[tool:crew ask Which --option left --text]]"
 
 
 @pytest.fixture

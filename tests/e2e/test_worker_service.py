@@ -19,7 +19,7 @@ from tests.support.daemon import Daemon, eventually
 from tests.support.desk import WORKERS, Desk, retries, shell
 
 BIN = Path(sys.executable).parent
-ASK = 'crew ask "Deploy now?" --option yes --option no=Later'
+ASK = 'crew ask "Deploy now?" --option yes --option no=Later --text'
 
 
 def asking(line: str = ASK) -> TaskSpec:
@@ -108,7 +108,7 @@ async def test_a_plain_command_hands_in_with_the_kit(desk: Desk) -> None:
     await desk.ended(run_id)
     result = (await desk.tasks(run_id))["a"].result
     assert (result.text, result.data_json) == ("chose 2", '{"count": 2}')
-    assert b"is not of type 'object'" in await desk.output(run_id, "a")
+    assert b'is not of type "object"' in await desk.output(run_id, "a")
     listed = await desk.client.runs.ListArtifacts(ListArtifactsRequest(run_id=run_id))
     assert "answer.txt" in [artifact.name for artifact in listed.artifacts]
 

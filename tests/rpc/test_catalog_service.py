@@ -5,6 +5,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from crewd.catalog import trust
 from crewd.v1 import catalog_pb2
 from crewd.v1 import catalog_service_pb2 as pb
 from tests.rpc.world import AUTH, World, refused
@@ -81,7 +82,7 @@ async def test_lists_come_in_pages_by_name_without_long_texts(world: World) -> N
         assert not any(step.text for flow in page.workflows for step in flow.steps)
         names += [flow.name for flow in page.workflows]
         request.page_token = page.next_page_token
-    assert len(names) == 8
+    assert len(names) == 9
     assert names == sorted(names)
     teams = await world.catalog.ListTeams(pb.ListTeamsRequest(), metadata=AUTH)
     skills = await world.catalog.ListSkills(pb.ListSkillsRequest(), metadata=AUTH)
@@ -123,6 +124,27 @@ async def test_validation_tells_every_problem_with_its_place(world: World, proje
         (str(file), 3, catalog_pb2.CATALOG_SEVERITY_WARNING),
     ]
     assert found.problems[0].message.startswith("max_turns: a whole number")
+
+
+async def test_what_needs_the_project_to_be_trusted_is_told_until_it_is(
+    world: World, project: Path
+) -> None:
+    root = project / "of my own"
+    head = "---\nadapter: jsonl\ncommand: ./agent --fast\nenvFrom: ACME_KEY\ndescription: d\n---\n"
+    file = write(root / ".crew" / "agents" / "own.md", head)
+    flow = "---\nname: w\n---\n## lint\ncommand: make lint\n\n## look\nrole: explorer\n"
+    steps = write(root / ".crew" / "workflows" / "w.workflow.md", flow)
+    request = pb.ValidateCatalogRequest(cwd=str(root))
+    found = (await world.catalog.ValidateCatalog(request, metadata=AUTH)).problems
+    assert [(p.file, p.line, p.message.partition(", and ")[0]) for p in found] == [
+        (str(file), 1, "agent own starts ./agent --fast"),
+        (str(file), 1, "agent own is given ACME_KEY"),
+        (str(steps), 4, "step lint starts make lint"),
+    ]
+    assert {p.severity for p in found} == {catalog_pb2.CATALOG_SEVERITY_WARNING}
+    assert {p.fix for p in found} == {f"read its .crew folder, then: crewd trust '{root}'"}
+    trust(world.wiring.config_dir, root)
+    assert not (await world.catalog.ValidateCatalog(request, metadata=AUTH)).problems
 
 
 async def test_more_problems_than_a_response_has_room_for_are_counted(

@@ -45,6 +45,11 @@ async def test_a_file_is_kept_as_it_was_when_the_call_returned(world: World) -> 
     assert [each.id for each in listed.artifacts] == [artifact.id]
 
 
+async def test_a_name_may_have_folders(world: World) -> None:
+    await working(world)
+    assert (await recorded(world, data=b"x", name="out/report.md")).name == "out/report.md"
+
+
 @pytest.mark.parametrize(
     ("data", "media_type"),
     [
@@ -82,6 +87,10 @@ async def test_the_same_request_again_records_nothing_more(world: World) -> None
         ({"data": b"x", "name": " "}, ["name"]),
         ({"data": b"x", "name": "x" * 201}, ["name"]),
         ({"data": b"x", "name": "a\x1bb"}, ["name"]),
+        ({"data": b"x", "name": "out/../../a"}, ["name"]),
+        ({"data": b"x", "name": "/a"}, ["name"]),
+        ({"data": b"x", "name": "a//b"}, ["name"]),
+        ({"data": b"x", "name": "a\\b"}, ["name"]),
         ({"data": b"x", "kind": artifact_pb2.ARTIFACT_KIND_PROMPT}, ["kind"]),
         ({"data": b"x", "kind": 99}, ["kind"]),
         ({"data": b"x", "media_type": "text"}, ["media_type"]),

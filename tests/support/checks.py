@@ -12,6 +12,7 @@ from crewd.core.state import RunState
 from crewd.core.states import RUN_TERMINAL, TASK_LIVE, TASK_TERMINAL
 from crewd.core.units import Instant
 from crewd.core.words import AskStatus, AttemptStatus, RunStatus, TaskStatus
+from tests.support.fake_host import Job
 from tests.support.rows import Rows
 
 CAN_STEER = Capabilities(can_ask=True, can_steer=True)
@@ -23,7 +24,8 @@ def check_progress(state: RunState, *, continues: bool) -> None:
         return
     held = state.run.stopping or state.run.requeueing
     will_start = not held and (state.ready or state.delayed)
-    assert state.live or state.run.open_ask_count or will_start, "the run is stuck"
+    keeps = not state.keeping.is_over
+    assert state.live or state.run.open_ask_count or will_start or keeps, "the run is stuck"
     if not state.run.stopping:
         return
     queued = [t.id for t in state.tasks.values() if t.status is TaskStatus.QUEUED]
@@ -57,8 +59,33 @@ def check_needs(state: RunState, decision: Decision) -> None:
     for task_id in started:
         needed = [state.tasks[d] for d in state.tasks[task_id].spec.depends_on]
         assert all(state.satisfies(task.status) for task in needed), task_id
-    if started:
+    promised = sum(task_id in state.promised for task_id in started)
+    if len(started) > promised:
         assert state.in_use <= state.run.spec.limits.max_concurrent_workers
+
+
+def check_slots(state: RunState) -> None:
+    """Only who goes on after a person's answer, or is on its way out, works above the limit."""
+    assert state.in_use >= 0
+    asked = {(ask.task_id, ask.attempt) for ask in state.asks.values()}
+    working = [
+        attempt.key
+        for attempt in map(state.attempts.__getitem__, state.live - state.promised.keys())
+        if (attempt.task_id, attempt.number) not in asked
+        and attempt.linger_until is None
+        and attempt.status is not AttemptStatus.STOPPING
+    ]
+    assert len(working) <= state.run.spec.limits.max_concurrent_workers, working
+
+
+def check_promises(state: RunState) -> None:
+    """A process is promised once, by an attempt that has it to one that waits for it."""
+    givers: set[str] = set()
+    for task_id, promise in state.promised.items():
+        assert task_id in state.live, f"{task_id} ended and waits for a process"
+        assert state.live_attempt(promise.task_id, promise.attempt), "promised by nobody"
+        assert promise.task_id not in givers, "promised twice"
+        givers.add(promise.task_id)
 
 
 def check_left_alone(before: Mapping[str, TaskStatus], state: RunState) -> None:
@@ -66,6 +93,14 @@ def check_left_alone(before: Mapping[str, TaskStatus], state: RunState) -> None:
     for task_id, status in before.items():
         if status in TASK_TERMINAL:
             assert state.tasks[task_id].status is status, task_id
+
+
+def check_jobs(jobs: Mapping[tuple[str, int], Job], rows: Rows) -> None:
+    """No task and no process runs twice at once; what was given up may be there yet."""
+    proven = [key for key in jobs if not rows.attempts[key].survivors]
+    tasks = Counter(task_id for task_id, _ in proven)
+    assert all(count == 1 for count in tasks.values()), "a task runs twice at once"
+    assert len({job.pid for job in jobs.values()}) == len(jobs), "a process runs twice"
 
 
 def check_rows(state: RunState, rows: Rows) -> None:

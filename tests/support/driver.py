@@ -7,14 +7,17 @@ and in the middle of the effects; the run then goes on from its rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 
 from crewd.core import stimuli as s
 from crewd.core.decide import decide
-from crewd.core.effects import Continue, Decision
+from crewd.core.derive import derived_id
+from crewd.core.effects import Continue, Decision, KeepInOrder, KeepText
 from crewd.core.errors import CrewdError
 from crewd.core.events import Event, Recorded
 from crewd.core.marks import Mark
+from crewd.core.model import Artifact
 from crewd.core.state import RunState
 from crewd.core.units import Instant, Span
 from crewd.core.words import TaskStatus
@@ -75,6 +78,12 @@ class Driver:
         self.crash: Crash | None = None
         self.news: list[s.Stimulus] = []
         """What the host told that was not heard yet, in order."""
+        self.texts: list[list[KeepText]] = []
+        """What is being kept: of each of these lists, the texts that are still to come."""
+        self.heard = False
+        """Whether the host has heard of a pass by the time that the daemon loses it."""
+        self.unanswered: set[Key] = set()
+        """Jobs that may have been handed a process before the connection was lost."""
         self.events: list[Recorded] = []
         self.commits: list[Committed] = []
         self.facts: list[Fact] = []
@@ -141,26 +150,60 @@ class Driver:
         )
         return state is self.state
 
+    def keep(self, index: int, *, room: bool = True) -> None:
+        """Have the next text of one of the lists on the disk, unless there is no room."""
+        texts = self.texts[index % len(self.texts)]
+        if not room:
+            first = texts[0]
+            self.tell(s.TextWaits(task_id=first.task_id, attempt=first.attempt, message="full"))
+            return
+        text = texts.pop(0)
+        self.texts = [left for left in self.texts if left]
+        self.tell(s.TextKept(artifact=_artifact(self.state.run.id, text)))
+
     # Ends and beginnings
 
     def restart(self) -> None:
         """The daemon comes back: rows are loaded, the host is not there yet."""
-        self.host.lose_controller()
-        self.connected = False
-        self.news.clear()
+        self._lose_host()
+        self.unanswered.clear()
+        self.texts.clear()
         self.state = self.rows.load()
         self.continues = True
 
     def disconnect(self) -> None:
-        self.host.lose_controller()
-        self.connected = False
-        self.news.clear()
+        self.unanswered = set(self.host.passes)
+        self._lose_host()
         self.tell(s.HostGone())
 
     def connect(self, *, recovery: bool) -> None:
+        host = self.host
         self.connected = True
-        self.news = [ended.stimulus for ended in self.host.exits.values()]
-        self.tell(self.host.hello(recovery=recovery))
+        self.news = [ended.stimulus for ended in host.exits.values()]
+        for key in sorted(self.unanswered):
+            if not host.knows(key):
+                kind = s.Refusal.NOT_PASSED
+                self.news.append(
+                    s.WorkerRefused(task_id=key[0], attempt=key[1], kind=kind, message=kind)
+                )
+        self.unanswered.clear()
+        for key, job in host.jobs.items():
+            job.stopping |= self.state.live_attempt(*key) is None
+        self.tell(host.hello(recovery=recovery))
+
+    def fork(self) -> Driver:
+        """Return a daemon with a world of its own that is as this one; nobody looks at it."""
+        other = Driver(lambda _before, _stimulus, _decision: None)
+        other.rows, other.host = self.rows.fork(), deepcopy(self.host)
+        other.now, other.connected = self.now, self.connected
+        other.state = other.rows.load()
+        other._sequence = self._sequence
+        return other
+
+    def _lose_host(self) -> None:
+        self.host.lose_controller(heard=self.heard)
+        self.connected = False
+        self.news.clear()
 
     # One drain
 
@@ -181,9 +224,25 @@ class Driver:
         if Continue() in decision.effects:
             self.continues = True
         reach = decision.effects if crash is None else decision.effects[: crash.performed]
-        for effect in reach if self.connected else ():
-            unstarted = self.host.perform(effect)
-            if unstarted is not None:
-                self.news.append(self.host.exits[unstarted].stimulus)
+        for effect in reach:
+            if isinstance(effect, KeepInOrder):
+                self.texts.append(list(effect.texts))
+            elif isinstance(effect, KeepText):
+                self.texts.append([effect])
+            elif self.connected:
+                self.news += self.host.perform(effect)
         if crash is not None:
             self.restart()
+
+
+def _artifact(run_id: str, text: KeepText) -> Artifact:
+    key = f"{run_id}/{text.task_id}/{text.attempt}"
+    return Artifact(
+        id=derived_id("art", key, text.kind, text.name),
+        run_id=run_id,
+        task_id=text.task_id,
+        attempt=text.attempt,
+        name=text.name,
+        kind=text.kind,
+        sha256="0" * 64,
+    )

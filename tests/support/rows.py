@@ -52,6 +52,13 @@ class Rows:
             outbox=list(self.outbox.values()),
         )
 
+    def fork(self) -> Rows:
+        """Return rows of their own: what is stored is never changed, only replaced."""
+        other = Rows()
+        for name, kept in vars(self).items():
+            setattr(other, name, dict(kept) if isinstance(kept, dict) else kept)
+        return other
+
     def _store_outbox(self, changes: Changes) -> None:
         for row in changes.outbox:
             key = (row.task_id, row.attempt, row.seq)

@@ -62,6 +62,18 @@ def test_what_cannot_be_meant_is_warned_about(fields: dict[str, object]) -> None
     assert said.code == "artifact_invalid"
 
 
+@pytest.mark.parametrize("name", ["../a", "a/../b", "..", "/a", "a//b", "a/", "a\\b", "C:\\a"])
+def test_a_name_that_could_lead_elsewhere_is_refused_with_the_way_out(name: str) -> None:
+    (said,) = fold({"name": name, "text": "x"})[1]
+    assert isinstance(said, Warned)
+    assert said.message.startswith(f"an artifact was not kept: its name {name!r}: ")
+
+
+@pytest.mark.parametrize("name", ["out/report.md", "a..b", "...", ".hidden", "x y.md"])
+def test_a_name_may_have_folders_and_points(name: str) -> None:
+    assert fold({"name": name, "text": "x"})[1] == [ArtifactGiven(name=name, text="x")]
+
+
 @pytest.mark.parametrize(
     "odd", [{"kind": "transcript"}, {"kind": "prompt"}, {"kind": "song"}, {"media_type": "x\n"}]
 )

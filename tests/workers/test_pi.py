@@ -167,6 +167,18 @@ def test_files_handed_in_come_before_the_result() -> None:
     assert (reports[2].ref, reports[2].result.data_json) == ("r1", "")
 
 
+def test_a_file_under_a_name_that_could_lead_elsewhere_is_told_and_the_result_taken() -> None:
+    names = ["../a", "/a", "a//b", "a\\b", "a\x1bb", "sub/a.md"]
+    given = [*({"path": "a.md", "name": name} for name in names), "out/.."]
+    reports = heard(asked("submit_result", summary="s", artifacts=given)).reports[1:]
+    *refused, kept, climbing, result = reports
+    for name, warned in zip([*names[:5], ".."], [*refused, climbing], strict=True):
+        assert isinstance(warned, Warned)
+        assert (warned.code, repr(name) in warned.message) == ("artifact_invalid", True)
+    assert kept == ArtifactGiven(name="sub/a.md", path="a.md")
+    assert isinstance(result, ResultGiven)
+
+
 def test_notes_that_were_not_read_are_said_again_before_the_turn_ends() -> None:
     [steer] = told(OutboxKind.STEER, steer_message("steer_1", "left!"))
     queued = {"type": "response", "command": "steer", "success": True, "id": steer["id"]}

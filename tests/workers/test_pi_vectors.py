@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import pytest
 
+from crewd.catalog import Agent, Catalog, NamedTask, PlanRequest, Source, plan
 from crewd.core.model import Usage
-from crewd.core.reports import ArtifactGiven, Report, ToolBegan, TurnEnded, TurnStop, Used
+from crewd.core.reports import (
+    ArtifactGiven,
+    Report,
+    ResultGiven,
+    ToolBegan,
+    TurnEnded,
+    TurnStop,
+    Used,
+)
 from crewd.core.spec import AgentSpec
 from crewd.workers.adapter import Exit
 from crewd.workers.pi import PiAdapter
@@ -49,6 +59,7 @@ def summary(lines: list[bytes]) -> Case:
     return {
         "finalText": ended[-1].result.text,
         "outcome": OUTCOMES[ended[-1].stop],
+        "errorMessage": ended[-1].message or None,
         "tools": [[tool.name, tool.title] for tool in only(ToolBegan, reports)],
         "turns": spent.turns,
         "usage": _usage(spent),
@@ -77,7 +88,9 @@ def streamed(given: list[object]) -> Case:
 
 def pi_rpc_transcript(given: list[object]) -> Case:
     reports = fold(as_lines(given)).reports
+    failed = only(TurnEnded, reports)[-1].stop is TurnStop.FAILED
     return {
+        "finalStopReason": "error" if failed else "stop",
         "turnsEnded": len(only(TurnEnded, reports)),
         "turns": sum(used.usage.turns for used in only(Used, reports)),
         "tools": len(only(ToolBegan, reports)),
@@ -96,9 +109,33 @@ def thinking_suffix(given: tuple[str, str]) -> list[str]:
 
 
 def worker_args(given: Case) -> list[str]:
-    agent = AgentSpec(name="a", thinking=given["thinking"], project_context=True)
+    agent = _in_role(given) if "agent" in given else AgentSpec(name="a")
+    agent = replace(agent, thinking=given["thinking"], project_context=True)
     found = arguments(a_pi_start(agent))
     return ["<worker-extension>" if word == str(EXTENSION) else word for word in found]
+
+
+def _in_role(given: Case) -> AgentSpec:
+    """Freeze a built-in agent in a role, as it is in a run."""
+    named = given["agent"]
+    tools = tuple(named["tools"]) if "tools" in named else None
+    agent = Agent(name=named["name"], source=Source.BUILTIN, file="a", tools=tools)
+    task = NamedTask(id="t", agent=agent.name, role=given["role"])
+    [spec] = plan(Catalog(agents={agent.name: agent}), PlanRequest(tasks=(task,))).agents.values()
+    return spec
+
+
+def yield_event(given: Case) -> Case | None:
+    reports = fold(as_lines([given])).reports
+    results = only(ResultGiven, reports)
+    if not results:
+        return None
+    return {
+        "summary": results[0].result.text,
+        "structuredData": json.loads(results[0].result.data_json),
+        "artifacts": {each.name: each.path for each in only(ArtifactGiven, reports)},
+        "toolCallId": results[0].ref,
+    }
 
 
 def attempt_error(given: tuple[Case, Case | None]) -> Case:
@@ -130,8 +167,10 @@ AREAS: Final[Mapping[str, Callable[[Any], object]]] = {
     "thinking_split": lambda given: with_thinking(*given),
     "thinking_suffix": thinking_suffix,
     "worker_args": worker_args,
+    "yield_event": yield_event,
     "attempt_error": attempt_error,
     "provider_env_keys": provider_env_keys,
+    "env.provider_keys": provider_env_keys,
 }
 
 

@@ -59,7 +59,12 @@ from crewd_client.v1.run_stream_pb2 import (
     WatchRunRequest,
     WatchRunResponse,
 )
-from crewd_client.v1.run_task_pb2 import ListTasksRequest, ListTasksResponse
+from crewd_client.v1.run_task_pb2 import (
+    GetTaskRequest,
+    GetTaskResponse,
+    ListTasksRequest,
+    ListTasksResponse,
+)
 from crewd_client.v1.server_pb2 import ServerInfo
 from crewd_client.v1.task_pb2 import Task
 from tests.clients.support.wire import RefusedError, server_of
@@ -196,6 +201,10 @@ class FakeDaemon:
     def ListTasks(self, request: ListTasksRequest) -> ListTasksResponse:
         page, token = self._page(self.tasks, request.page_token)
         return ListTasksResponse(tasks=page, next_page_token=token)
+
+    def GetTask(self, request: GetTaskRequest) -> GetTaskResponse:
+        known = {task.id: task for task in self.tasks}
+        return GetTaskResponse(task=known.get(request.task_id))
 
     def ListEvents(self, request: ListEventsRequest) -> ListEventsResponse:
         page, token = self._page(self.events, request.page_token)

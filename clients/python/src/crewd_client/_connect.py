@@ -13,6 +13,7 @@ import grpc.aio
 from google.protobuf.message import Message
 
 from crewd_client import locate
+from crewd_client._fields import named
 from crewd_client.errors import CrewdError, NoDaemonError, UnavailableError, translate
 
 DEADLINE = timedelta(seconds=10)
@@ -160,7 +161,7 @@ class _UnaryCall(_Call[Q, R]):
                 request, timeout=seconds, metadata=(*connection.metadata, *metadata)
             )
         except grpc.aio.AioRpcError as error:
-            raise _ours(error, connection) from None
+            raise named(_ours(error, connection), request) from None
         connection.answered = True
         return response
 
@@ -181,7 +182,7 @@ class _StreamCall(_Call[Q, R]):
                 connection.answered = True
                 yield response
         except grpc.aio.AioRpcError as error:
-            raise _ours(error, connection) from None
+            raise named(_ours(error, connection), request) from None
         finally:
             call.cancel()
 

@@ -36,7 +36,7 @@ _COMMANDS = {
     "resume": ("control", "Let a blocked or ended run go on."),
     "retry": ("control", "Run tasks again."),
     "resolve": ("control", "Decide about a task that needs attention."),
-    "steer": ("control", "Send a word to a running worker."),
+    "steer": ("steer", "Send a word to a running worker."),
     "rm": ("control", "Delete runs that are over."),
     "agents": ("catalog", "List the agents there are, or show one."),
     "teams": ("catalog", "List the teams there are, or show one."),

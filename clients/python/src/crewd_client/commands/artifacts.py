@@ -29,7 +29,7 @@ _ID = re.compile(r"art_[a-z2-7]{10}")
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", required=False)
 @click.argument("name", required=False)
 @click.option(
     "-o", "--output", "file", type=click.Path(), metavar="FILE", help="Write it to FILE instead."
@@ -37,10 +37,13 @@ _ID = re.compile(r"art_[a-z2-7]{10}")
 @json_option
 @click.pass_obj
 def artifacts(
-    session: Session, /, run: str, name: str | None, *, file: str | None, as_json: bool
+    session: Session, /, run: str | None, name: str | None, *, file: str | None, as_json: bool
 ) -> int:
-    """List what RUN keeps, or print the artifact called NAME, or of that id."""
-    if name is None and _ID.fullmatch(run):
+    """List what RUN keeps, or print the artifact called NAME, or of that id.
+
+    Without RUN: what the newest run of this directory keeps.
+    """
+    if name is None and run is not None and _ID.fullmatch(run):
         name = run
     if name is None and file is not None:
         raise Refusal("-o needs the name of an artifact", hint="crew artifacts RUN")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import timedelta
 
 import click
@@ -39,15 +39,16 @@ _WAYS = {
 @click.option("--on-timeout", type=click.Choice(list(_WAYS)), help="What happens then.")
 @click.option("--default", default="", metavar="ID", help="The option for --on-timeout default.")
 @click.option("--multiple", is_flag=True, help="Several options may be chosen.")
-@click.option("--no-text", is_flag=True, help="Only the options may be chosen.")
+@click.option("--text", is_flag=True, help="With --option: other words are an answer as well.")
 @json_option
 @click.pass_obj
 def ask(session: Session, /, question: str, *, as_json: bool, **typed: object) -> int:
     """Ask a person QUESTION and print the answer; only inside a worker.
 
-    Waits until there is one, also while the daemon is away. Printed is the text, or the id of the
-    option chosen, each on its line. Exits with 3 if there will be no answer, with 124 if its time
-    is up. With --timeout alone the worker goes on without an answer then.
+    Without --option any text is an answer; with it only one of the options is, unless --text is
+    given. Waits until there is an answer, also while the daemon is away. Printed is the text, or
+    the id of the option chosen, each on its line. Exits with 3 if there will be no answer, with
+    124 if its time is up. With --timeout alone the worker goes on without an answer then.
     """
     if not os.environ.get(TASK_TOKEN):
         hint = f"crewd gives its workers {TASK_TOKEN}; to answer questions: crew answer"
@@ -63,19 +64,19 @@ def ask(session: Session, /, question: str, *, as_json: bool, **typed: object) -
 def _request(  # noqa: PLR0913  # one for each option of the command
     question: str,
     *,
-    options: Iterable[str],
+    options: Collection[str],
     detail: str,
     timeout: timedelta | None,
     on_timeout: str | None,
     default: str,
     multiple: bool,
-    no_text: bool,
+    text: bool,
 ) -> CreateAskRequest:
     request = CreateAskRequest(
         question=question,
         detail=read_text(detail),
         options=map(_option, options),
-        allow_text=not no_text,
+        allow_text=text or not options,
         multiple=multiple,
         default_option_id=default,
     )

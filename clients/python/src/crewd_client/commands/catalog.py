@@ -59,7 +59,7 @@ def agents(session: Session, /, name: str | None, *, cwd: str | None, as_json: b
         _list(found, ("AGENT", "SOURCE", "ADAPTER", "MODEL", "WHAT"), _agent_cells, as_json=as_json)
         return Exit.DONE
 
-    return session.perform(work)
+    return session.perform(work, start=True)
 
 
 @click.command()
@@ -78,7 +78,7 @@ def teams(session: Session, /, name: str | None, *, cwd: str | None, as_json: bo
         _list(found, ("TEAM", "SOURCE", "WORKFLOW", "ROLES", "WHAT"), _team_cells, as_json=as_json)
         return Exit.DONE
 
-    return session.perform(work)
+    return session.perform(work, start=True)
 
 
 @click.command()
@@ -98,7 +98,7 @@ def workflows(session: Session, /, name: str | None, *, cwd: str | None, as_json
         _list(listed, ("WORKFLOW", "SOURCE", "STEPS", "WHAT"), _workflow_cells, as_json=as_json)
         return Exit.DONE
 
-    return session.perform(work)
+    return session.perform(work, start=True)
 
 
 @click.command()
@@ -117,7 +117,7 @@ def skills(session: Session, /, name: str | None, *, cwd: str | None, as_json: b
         _list(found, ("SKILL", "SOURCE", "WHAT"), _skill_cells, as_json=as_json)
         return Exit.DONE
 
-    return session.perform(work)
+    return session.perform(work, start=True)
 
 
 def directory(given: str | None) -> str:

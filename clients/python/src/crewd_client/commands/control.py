@@ -1,4 +1,4 @@
-"""The commands that change runs: cancel, resume, retry, resolve, steer, rm."""
+"""The commands that change runs: cancel, resume, retry, resolve, rm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crewd_client.commands.exits import Exit
 from crewd_client.commands.follow import end_of
 from crewd_client.commands.lines import survivors_text
 from crewd_client.commands.pick import pick_run
-from crewd_client.commands.session import Session, json_option, read_text
+from crewd_client.commands.session import Session, json_option
 from crewd_client.commands.terminal import note, put, put_json, word
 from crewd_client.json import to_json
 from crewd_client.v1.run_pb2 import Run
@@ -21,7 +21,6 @@ from crewd_client.v1.run_task_pb2 import (
     RESOLUTION_SKIP,
     ResolveTaskRequest,
     RetryTasksRequest,
-    SteerTaskRequest,
 )
 
 _RESOLUTIONS = {
@@ -107,29 +106,6 @@ def resolve(session: Session, /, run: str, task: str, *, as_json: bool, **typed:
             put_json({"task": to_json(resolved)})
         else:
             put(f"{resolved.id} {word(resolved, 'status')}")
-        return Exit.DONE
-
-    return session.perform(work)
-
-
-@click.command()
-@click.argument("run")
-@click.argument("task")
-@click.argument("text")
-@json_option
-@click.pass_obj
-def steer(session: Session, /, run: str, task: str, text: str, *, as_json: bool) -> int:
-    """Send a word to a running worker; - reads stdin."""
-    words = read_text(text)
-
-    async def work(client: Client) -> int:
-        run_id = await pick_run(client, run)
-        request = SteerTaskRequest(run_id=run_id, task_id=task, text=words)
-        sent = (await client.runs.SteerTask(request)).steer
-        if as_json:
-            put_json({"steer": to_json(sent)})
-        else:
-            put(f"{sent.id} {word(sent, 'status')}")
         return Exit.DONE
 
     return session.perform(work)

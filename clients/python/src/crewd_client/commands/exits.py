@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from enum import IntEnum
 
 import grpc
@@ -122,15 +123,21 @@ _HINTS = {
     "RUN_NOT_FINISHED": "end it first: crew cancel RUN",
     "TOKEN_MISSING": "`crewd where` tells where a token is looked for",
     "TOKEN_INVALID": "`crewd where` tells which token is used",
-    "UNKNOWN_FIELD": "the daemon is older than this command: restart it",
+    "UNKNOWN_FIELD": "the daemon is older than this command: crewd stop && crewd ensure",
 }
+
+# A name in a run or a catalog that leads nowhere; the daemon has no reason of its own for it.
+_MISSING = re.compile(r"^(?:\S+: )?there is no (team|workflow|skill)\b")
 
 
 def untold(error: CrewdError) -> list[Violation]:
     """Give the violations that say more than the error's message does."""
     if error.reason == "GRAPH_CYCLE":
         return []
-    return [each for each in error.violations if each.description not in str(error)]
+    told = str(error)
+    if error.reason == "UNKNOWN_FIELD":
+        return [each for each in error.violations if f"field {each.field};" not in told]
+    return [each for each in error.violations if each.description not in told]
 
 
 def _is_cwd_gone() -> bool:
@@ -145,7 +152,8 @@ def _hint(error: CrewdError) -> str:
     if isinstance(error, NoDaemonError):
         pid = error.metadata.get("pid")
         return "start it: crewd ensure" if pid is None else f"kill -9 {pid}, then: crewd ensure"
-    return _HINTS.get(error.reason, "")
+    missing = _MISSING.search(str(error)) if error.reason == "SPEC_INVALID" else None
+    return _HINTS.get(error.reason, "") if missing is None else f"see `crew {missing[1]}s`"
 
 
 def _code(error: CrewdError) -> Exit:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sized
 
-from crewd_client.commands.terminal import clean, clock, seconds_between, size, span, word
+from crewd_client.commands.terminal import (
+    clean,
+    clock,
+    seconds_between,
+    shorten,
+    size,
+    span,
+    word,
+)
 from crewd_client.v1.artifact_pb2 import Artifact
 from crewd_client.v1.ask_pb2 import Ask, AskAnswer
 from crewd_client.v1.attempt_event_pb2 import AttemptEnded, AttemptStarted
@@ -20,7 +28,9 @@ def plain_line(event: Event) -> str | None:
     if event.kind in _UNTOLD:
         return None
     who = f"{event.task_id}: " if event.task_id else ""
-    return f"{clock(event.time)} {who}{clean(summary(event))}".rstrip()
+    said = summary(event)
+    said = shorten(said, _LINE_CHARACTERS) if event.kind in _WORKERS_WORDS else clean(said)
+    return f"{clock(event.time)} {who}{said}".rstrip()
 
 
 def summary(event: Event) -> str:
@@ -42,6 +52,11 @@ def question(ask: Ask) -> str:
 def survivors_text(survivors: list[Survivor]) -> str:
     return ", ".join(f"pid {each.pid} ({each.command})" for each in survivors)
 
+
+_LINE_CHARACTERS = 500
+# What workers say at any length; the transcript and `crew show` have it whole. Questions are not
+# among it: who is to answer needs all of one.
+_WORKERS_WORDS = {"message_posted", "task_finished", "task_progressed", "tool_started"}
 
 # What a person who follows a run does not need to know; `crew events` has it.
 _UNTOLD = {

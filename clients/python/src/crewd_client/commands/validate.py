@@ -39,7 +39,7 @@ def validate(session: Session, /, where: str | None, *, as_json: bool) -> int:
             note(_summary(found.project_root, errors, len(found.problems) - errors))
         return Exit.USAGE if errors else Exit.DONE
 
-    return session.perform(work)
+    return session.perform(work, start=True)
 
 
 def _line(problem: CatalogProblem) -> str:

@@ -151,7 +151,8 @@ class CatalogServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ValidateCatalog(self, request, context):
-        """Tells all that is wrong with the files. Never fails because of what they hold.
+        """Tells all that is wrong with the files, and what in those of a project needs the trust that the
+        project does not have. Never fails because of what they hold.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

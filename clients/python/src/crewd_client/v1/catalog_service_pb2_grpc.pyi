@@ -56,7 +56,9 @@ class CatalogServiceStub:
     GetSkill: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.GetSkillRequest, _catalog_service_pb2.GetSkillResponse]
     """Reads one skill. `INVALID_ARGUMENT`, reason SPEC_INVALID, if there is none of this name."""
     ValidateCatalog: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.ValidateCatalogRequest, _catalog_service_pb2.ValidateCatalogResponse]
-    """Tells all that is wrong with the files. Never fails because of what they hold."""
+    """Tells all that is wrong with the files, and what in those of a project needs the trust that the
+    project does not have. Never fails because of what they hold.
+    """
 
 @_typing.type_check_only
 class CatalogServiceAsyncStub(CatalogServiceStub):
@@ -85,7 +87,9 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     GetSkill: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.GetSkillRequest, _catalog_service_pb2.GetSkillResponse]  # type: ignore[assignment]
     """Reads one skill. `INVALID_ARGUMENT`, reason SPEC_INVALID, if there is none of this name."""
     ValidateCatalog: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.ValidateCatalogRequest, _catalog_service_pb2.ValidateCatalogResponse]  # type: ignore[assignment]
-    """Tells all that is wrong with the files. Never fails because of what they hold."""
+    """Tells all that is wrong with the files, and what in those of a project needs the trust that the
+    project does not have. Never fails because of what they hold.
+    """
 
 class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
     """Reads the agents, teams, workflows and skills there are for a directory: built in, of the user, of
@@ -165,6 +169,8 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_service_pb2.ValidateCatalogRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_service_pb2.ValidateCatalogResponse, _abc.Awaitable[_catalog_service_pb2.ValidateCatalogResponse]]:
-        """Tells all that is wrong with the files. Never fails because of what they hold."""
+        """Tells all that is wrong with the files, and what in those of a project needs the trust that the
+        project does not have. Never fails because of what they hold.
+        """
 
 def add_CatalogServiceServicer_to_server(servicer: CatalogServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

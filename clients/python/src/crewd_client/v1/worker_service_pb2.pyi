@@ -337,7 +337,9 @@ class RecordArtifactRequest(_message.Message):
     turns this off.
     """
     name: _builtins.str
-    """Required. What to call it. At most 200 bytes, without control characters."""
+    """Required. What to call it. At most 200 bytes, without control characters or backslashes. With
+    folders it is a path like `out/report.md`: no part of it is empty or `..`.
+    """
     path: _builtins.str
     """A file in the task's directory: relative to it, or absolute. At most 256 MiB."""
     data: _builtins.bytes
