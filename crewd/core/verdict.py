@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Final, cast
 
 VERDICT_SCHEMA: Final = json.dumps(
     {
@@ -28,9 +28,13 @@ _SHOWN: Final = 1000
 
 def failing(data_json: str) -> str:
     """Return why the work did not pass, for people; empty when it did."""
-    data: object = json.loads(data_json) if data_json else None
-    if not isinstance(data, dict) or data.get("verdict") != "fail":
+    data = json.loads(data_json) if data_json else None
+    if not isinstance(data, dict):
         return ""
-    findings = data.get("findings")
-    listed = "; ".join(map(str, findings)) if isinstance(findings, list) else ""
+    fields = cast("dict[str, object]", data)
+    if fields.get("verdict") != "fail":
+        return ""
+    findings = fields.get("findings")
+    said = cast("list[object]", findings) if isinstance(findings, list) else []
+    listed = "; ".join(map(str, said))
     return f"the verdict is fail: {listed}"[:_SHOWN] if listed else "the verdict is fail"

@@ -246,10 +246,8 @@ def test_a_command_is_told_its_task_by_an_argument_or_is_no_agent(places: Places
         "hears", "---\ndescription: d\nadapter: command\ncommand: [./do.sh, '{prompt}']\n---\nx"
     )
 
-    assert places.problems() == [
-        "deaf.md:4: error: a command is told its task by its arguments only, and none of them is "
-        "for it"
-    ]
+    (problem,) = places.problems()
+    assert problem.startswith("deaf.md:4: error: a command is told its task by its arguments only")
     (task,) = places.plan(PlanRequest(goal="tidy up", agent="hears")).tasks
     assert task.command == ("./do.sh", "tidy up")
 

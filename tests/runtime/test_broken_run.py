@@ -99,6 +99,10 @@ class World:
         )
 
 
+def unheard(*_: object) -> None:
+    """Nobody watches."""
+
+
 @pytest_asyncio.fixture
 async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     def breaking(state: RunState, stimulus: s.Stimulus, now: Instant) -> Decision:
@@ -108,7 +112,7 @@ async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         return decide(state, stimulus, now)
 
     monkeypatch.setattr(module, "decide", breaking)
-    log = Log(tmp_path / "db", on_commit=lambda *_: None, on_state=print, on_fatal=print)
+    log = Log(tmp_path / "db", on_commit=unheard, on_state=print, on_fatal=print)
     reads = Reads(tmp_path / "db")
     world = World(log, reads)
     await world.actor.ask(a_create(a_spec(a_worker("a"))))

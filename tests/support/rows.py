@@ -55,8 +55,9 @@ class Rows:
     def fork(self) -> Rows:
         """Return rows of their own: what is stored is never changed, only replaced."""
         other = Rows()
-        for name, kept in vars(self).items():
-            setattr(other, name, dict(kept) if isinstance(kept, dict) else kept)
+        other.run = self.run
+        other.tasks, other.attempts = dict(self.tasks), dict(self.attempts)
+        other.asks, other.outbox = dict(self.asks), dict(self.outbox)
         return other
 
     def _store_outbox(self, changes: Changes) -> None:
