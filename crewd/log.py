@@ -12,7 +12,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from crewd.config import LogFormat, LogLevel
 from crewd.core.redact import redact
-from crewd.core.redact_lines import MASK
+from crewd.core.redact_spans import MASK
 
 _LEVELS = {
     LogLevel.DEBUG: logging.DEBUG,

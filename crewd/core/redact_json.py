@@ -14,7 +14,8 @@ from typing import Final
 
 from crewd.core.redact_hints import has_hint
 from crewd.core.redact_keys import is_secret_key
-from crewd.core.redact_lines import MASK
+from crewd.core.redact_spans import MASK
+from crewd.core.redact_values import says_nothing
 
 _STRING_TEXT: Final = r'"((?:[^"\\\n]++|\\.)*+)"'
 _JSON: Final = re.compile(
@@ -24,6 +25,16 @@ _STRING: Final = re.compile(rf"{_STRING_TEXT}(\s*+:\s*+)?", re.ASCII)
 _NUMBER: Final = re.compile(r"-?\d[\d.eE+-]*+", re.ASCII)
 _BRACKET: Final = re.compile(rf"{_STRING_TEXT}|[{{}}\[\]]", re.ASCII)
 _OPENING: Final = frozenset("{[")
+_SCHEMA: Final = re.compile(
+    r"\{(?=[^{}]*?\"(?:type\"\s*+:\s*+\"(?:string|object|array|integer|number|boolean|null)|\$ref)\")"
+    r"[^{}]*+\}"
+    r"|\{\s*+\"type\"\s*+:\s*+\"(?:object|array)\"|\{\s*+\}|\[\s*+\]"
+    r"|\{(?=[^{}]*?\"(?:in|scheme|flows?|openIdConnectUrl)\")"
+    r"[^{}]*?\"type\"\s*+:\s*+\"(?:apiKey|http|oauth2|openIdConnect)\""
+)
+"""What says of what kind a value is, as schemas and descriptions of interfaces do."""
+_EXAMPLE: Final = re.compile(r"\"(?:default|examples?|const|enum)\"")
+_LONGEST_SCHEMA: Final = 1000
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SHORTEST: Final = 5
 """Shorter strings hold no secret."""
@@ -53,9 +64,9 @@ def redact_json(text: str, redact: Callable[[str], str], *, keys: bool = True) -
         elif colon and is_secret_key(_meaning(content) or content):
             if closings is None and text[at : at + 1] in _OPENING:
                 closings = _closings(text)
-            start, at = at, _value_end(text, at, closings or {})
+            start, at = at, _value_end(text, at, closings or {}, content)
             new = f'"{MASK}"' if at > start else None
-        elif keys and start > option_end >= 0 and text[option_end:start].strip() == ",":
+        elif keys and start > option_end >= 0 and _is_argument(text, option_end, start, content):
             new = f'"{MASK}"{colon or ""}'
         elif (masked := _in_string(content, redact)) is not content:
             new = f'"{masked}"{colon or ""}'
@@ -78,8 +89,15 @@ def _takes_secret(option: str, text: str) -> bool:
     return is_secret_key(option) or (option in {"-u", "--user"} and '"curl"' in text)
 
 
-def _value_end(text: str, at: int, closings: dict[int, int]) -> int:
+def _is_argument(text: str, option_end: int, start: int, content: str) -> bool:
+    """Whether the string comes next after an option, and is more than a reference."""
+    return text[option_end:start].strip() == "," and not says_nothing(content, "")
+
+
+def _value_end(text: str, at: int, closings: dict[int, int], name: str) -> int:
     """Return where the value ends that begins at `at`; `at` itself for one that says nothing."""
+    if _is_harmless(text, at, name):
+        return at
     found = _STRING.match(text, at)
     if found is not None:
         return found.end(1) + 1
@@ -87,6 +105,15 @@ def _value_end(text: str, at: int, closings: dict[int, int]) -> int:
     if number is not None:
         return number.end()
     return closings.get(at, at)
+
+
+def _is_harmless(text: str, at: int, name: str) -> bool:
+    """Whether the value is a reference or a placeholder, or what says of which type it is."""
+    found = _STRING.match(text, at)
+    if found is not None:
+        return says_nothing(_meaning(found[1]) or found[1], name)
+    schema = _SCHEMA.match(text, at, at + _LONGEST_SCHEMA)
+    return schema is not None and _EXAMPLE.search(schema[0]) is None
 
 
 def _closings(text: str) -> dict[int, int]:

@@ -31,26 +31,34 @@ _NOT_A_TOKEN: Final = frozenset(
 )  # fmt: skip
 """Tokens of a language model or a parser, and places in a list."""
 _ABOUT: Final = frozenset(
-    {"algorithm", "algo", "budget", "count", "counts", "dir", "enabled", "endpoint", "expiration",
-     "expires", "expiry", "field", "file", "filename", "format", "hint", "len", "length", "limit",
-     "max", "method", "min", "mode", "name", "path", "policy", "provider", "rate", "regex",
-     "required", "size", "status", "ttl", "type", "types", "uri", "url", "usage", "version"}
+    {"algorithm", "algo", "budget", "button", "bytes", "callback", "chars", "class", "color",
+     "count", "counts", "dir", "enabled", "encoding", "endpoint", "error", "expiration", "expires",
+     "expiry", "field", "file", "filename", "fn", "format", "func", "function", "handler", "hint",
+     "index", "invalid", "jar", "label", "len", "length", "library", "limit", "max", "method",
+     "min", "missing", "mode", "name", "number", "parts", "path", "pattern", "policy", "position",
+     "prompt", "provider", "providers", "rate", "regex", "required", "size", "source", "status",
+     "stdin", "style", "ttl", "type", "types", "uri", "url", "usage", "version"}
 )  # fmt: skip
 """A last word that makes it something about a secret: apiUrl, token_type, password_file."""
 _LONGEST: Final = 256
 """No name is longer; what is, is data."""
 
 
+def words_of(name: str) -> list[str]:
+    """Return the words that a name was put together of."""
+    return _WORDS.findall(name)
+
+
 @lru_cache(maxsize=4096)
 def is_secret_key(name: str) -> bool:
     """Whether a field, variable, header or option of that name holds a secret.
 
-    What has been masked is no name any more, and the shell's PWD is a directory.
+    What has been masked is no name any more, the shell's PWD is a directory, and what has a slash
+    is a path or a package.
     """
-    if len(name) > _LONGEST or "*" in name or name in {"PWD", "OLDPWD"}:
+    if len(name) > _LONGEST or "*" in name or "/" in name or name in {"PWD", "OLDPWD"}:
         return False
-    found = _WORDS.findall(name)
-    words = [word.lower() for word in found]
+    words = [word.lower() for word in words_of(name)]
     if not words or words[-1] in _ABOUT:
         return False
     return any(_is_secret_word(word, words) for word in words) or _is_key(words, name)

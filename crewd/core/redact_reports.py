@@ -14,7 +14,7 @@ from crewd.core.model import AskOption, Result
 from crewd.core.redact import redact
 from crewd.core.redact_json import redact_json
 from crewd.core.redact_known import NOTHING_KNOWN, KnownSecrets
-from crewd.core.redact_lines import MASK
+from crewd.core.redact_spans import MASK
 
 _Said = r.Report | r.ArtifactGiven | r.Verdict
 S = TypeVar("S", bound=_Said)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -14,12 +13,15 @@ from crewd.core.redact import SEAM, Redactor, redact
 from crewd.core.redact_known import KnownSecrets
 
 A = "a" * 40
+HOSTILE_BYTES = 500_000
 WORDS = st.sampled_from(
     (
         *("token", "password", "api_key", "Authorization", "Cookie", "secret", "API ", "key"),
         *('"', "'", '\\"', "\\", "\\n", "\n", ":", "=", " ", "***", "Bearer ", "{", "}", "[", "]"),
         *("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "MIIE", "true", "12", ","),
         *(f"sk-{A}", f"ghp_{A}", "AKIA" + "B" * 16, "eyJabcdefg.abcdef.abc", "://", "@", "u:p"),
+        *("hunter2", "word", "self.token", "get(", ")", ";", "const ", " = ", "==", "# ", "str, "),
+        *("$TOKEN", "${X}", "+", "or ", " || ", "the ", "auth", "Basic ", "(token=", "x.password"),
         *("curl", "-u", "--token", "`", "é", "\udc80", "\ud800", "%20", "(", "\r", "str = ", "\0"),
     )
 )
@@ -47,14 +49,14 @@ CLEAN = ("a line of a build\n", '{"type":"message","text":"fine"}\n', "\x00\x01\
 
 
 @given(TEXTS)
-@settings(max_examples=400)
+@settings(max_examples=400, derandomize=True)
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     once = redact(text)
     assert redact(once) == once
 
 
 @given(JSON, st.booleans(), st.sampled_from([None, 2]))
-@settings(max_examples=300)
+@settings(max_examples=300, derandomize=True)
 def test_json_stays_json(value: object, ascii_only: bool, indent: int | None) -> None:  # noqa: FBT001
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
     once = redact(text)
@@ -63,7 +65,7 @@ def test_json_stays_json(value: object, ascii_only: bool, indent: int | None) ->
 
 
 @given(TEXTS, st.randoms(use_true_random=False))
-@settings(max_examples=300)
+@settings(max_examples=300, derandomize=True)
 def test_a_stream_is_redacted_the_same_however_it_is_cut(text: str, random: object) -> None:
     data = text.encode("utf-8", "surrogatepass")
     whole = Redactor()
@@ -78,7 +80,7 @@ def test_a_stream_is_redacted_the_same_however_it_is_cut(text: str, random: obje
 
 
 @given(st.lists(st.sampled_from(PLACES + CLEAN), max_size=8), st.integers(1, 5))
-@settings(max_examples=300)
+@settings(max_examples=300, derandomize=True)
 def test_a_planted_secret_survives_no_cut(parts: list[str], lines: int) -> None:
     data = "\n".join(parts).encode()
     held, shown, redactor = data.splitlines(keepends=True), b"", Redactor()
@@ -128,6 +130,7 @@ def test_a_known_value_of_several_lines_is_masked_line_by_line() -> None:
     assert Redactor(known).feed(b"a\n  second line\nb first line\n") == b"a\n  ***\nb ***\n"
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "unit",
     [
@@ -139,17 +142,14 @@ def test_a_known_value_of_several_lines_is_masked_line_by_line() -> None:
             '\\"',
             "token=[",
         ),
+        *("auth: fix ", "token: {token: ", "token=$a/", "Authorization: see it ", "token==", "a)"),
+        *("token: `a b` ", "token:auth:", "token=a or ", "token.get('a', ", "token: str | "),
         *("token: a[a", "AKIA", "sk-", "Authorization:", "--token ", "password", "Bearer ", "\n"),
         '["--token",',
     ],
 )
-def test_time_is_linear(unit: str) -> None:
-    def seconds(size: int) -> float:
-        text = (unit * (size // len(unit) + 1)).encode()
-        begin = time.process_time()
-        Redactor().feed(text)
-        return time.process_time() - begin
+def test_half_a_megabyte_that_was_made_to_take_for_ever_ends(unit: str) -> None:
+    """Any pattern that is not linear takes minutes for it, and meets the limit of the test."""
+    text = (unit * (HOSTILE_BYTES // len(unit) + 1)).encode()
 
-    seconds(1000)
-    small, large = seconds(60_000), seconds(480_000)
-    assert large < 0.3 + 20 * small
+    assert b"hunter2" not in Redactor().feed(text + b"\npassword=hunter2\n")
