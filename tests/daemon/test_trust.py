@@ -7,7 +7,7 @@ import pytest
 from crewd.catalog import is_trusted
 from tests.daemon.command import Home
 
-AGENT = "---\nname: build\nadapter: command\ncommand: make all\nenvFrom: KEY\n---\n"
+AGENT = "---\nname: build\nadapter: jsonl\ncommand: make all\nenvFrom: KEY\n---\n"
 FLOW = "---\nname: w\n---\n## test\ncommand: [make, test]\n"
 
 
