@@ -73,8 +73,6 @@ async def a_stopped_daemon(
     """Give a daemon that is not started yet, and clear away all of it in the end."""
     root = Path(tempfile.mkdtemp(prefix="d-", dir=folder))
     daemon = Daemon(root, options=options)
-    # As who has installed it: its modules are compiled once, not at each start.
-    daemon.env.pop("PYTHONDONTWRITEBYTECODE", None)
     if database is not None:
         daemon.state_dir.mkdir(mode=0o700)
         shutil.copyfile(database, daemon.state_dir / "crewd.db")

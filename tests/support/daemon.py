@@ -70,6 +70,8 @@ class Daemon:
             "XDG_RUNTIME_DIR": str(root / "run"),
             "CREWD_STATE_DIR": str(self.state_dir),
         }
+        # As for who has installed it: modules are compiled once, not at each start.
+        self.env.pop("PYTHONDONTWRITEBYTECODE", None)
         self.hosts = HostPaths(self.state_dir)
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
