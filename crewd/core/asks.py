@@ -151,14 +151,21 @@ def taken(turn: Turn, stimulus: AskTaken) -> None:
     """Note that the worker has the outcome it waited for by call."""
     ask = turn.state.asks.get(stimulus.ask_id)
     if ask is not None and ask.delivery is Delivery.QUEUED:
-        turn.tell(
-            AskDelivered(
-                ask_id=ask.id,
-                task_id=ask.task_id,
-                attempt=ask.attempt,
-                delivery=Delivery.DELIVERED,
-            )
-        )
+        _tell_delivery(turn, ask, Delivery.DELIVERED)
+
+
+def drop_awaited(turn: Turn, task_id: str) -> None:
+    """Tell of outcomes that a caller did not live to come for."""
+    for ask_id in turn.state.task_asks.get(task_id, ()):
+        ask = turn.state.asks[ask_id]
+        if ask.channel is AskChannel.CALL and ask.delivery is Delivery.QUEUED:
+            _tell_delivery(turn, ask, Delivery.UNDELIVERABLE)
+
+
+def _tell_delivery(turn: Turn, ask: Ask, delivery: Delivery) -> None:
+    turn.tell(
+        AskDelivered(ask_id=ask.id, task_id=ask.task_id, attempt=ask.attempt, delivery=delivery)
+    )
 
 
 def _redacted(given: Answer) -> Answer:

@@ -9,17 +9,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from crewd.core.asks import close_asks
+from crewd.core.asks import close_asks, drop_awaited
 from crewd.core.derive import derived_id
-from crewd.core.dispatch import accepted
+from crewd.core.dispatch import accepted, tell_fate
 from crewd.core.effects import ForgetWorker
 from crewd.core.events import (
     CANCELLING_CAUSES,
     ArtifactRecorded,
-    AskDelivered,
     AttemptEnded,
     AttemptStarted,
-    SteerUpdated,
     TaskFinished,
     TaskHeld,
     TaskRetryScheduled,
@@ -35,12 +33,10 @@ from crewd.core.turn import Turn
 from crewd.core.units import SECOND, later, seconds
 from crewd.core.words import (
     ArtifactKind,
-    AskChannel,
     AskStatus,
     AttemptStatus,
     Cause,
     Delivery,
-    OutboxKind,
     Outcome,
     TaskStatus,
 )
@@ -124,7 +120,7 @@ def exited(turn: Turn, stimulus: WorkerExited) -> None:
         started(turn, start)
     taken = OutboxAccepted(task_id=attempt.task_id, attempt=attempt.number, seq=stimulus.stdin_seq)
     accepted(turn, taken)
-    verdict, spends = _own_word(turn.state.tasks[attempt.task_id], attempt, stimulus.verdict), True
+    verdict, spends = _own_word(turn, attempt, stimulus.verdict), True
     if attempt.stop_cause in STOPPED and (stimulus.stopped or stimulus.never_started):
         verdict = _stopped(attempt)
     elif stimulus.stopped and not attempt.stop_cause and attempt.handed_in is None:
@@ -154,7 +150,7 @@ def lose(turn: Turn, attempt: Attempt, *, proof: str = "host_lost") -> None:
         verdict = _stopped(attempt)
     else:
         lost = _lost("the process that ran it was lost before it ended")
-        verdict = _own_word(turn.state.tasks[attempt.task_id], attempt, lost)
+        verdict = _own_word(turn, attempt, lost)
     settle(turn, _ended(attempt, verdict, proof=proof))
 
 
@@ -187,7 +183,12 @@ def settle(turn: Turn, end: AttemptEnded, *, spends: bool = True) -> None:
                 result=end.result,
             ),
         )
-    elif _goes_again(turn, task, end, spends=spends and not _waits_for_quota(task, end)):
+    else:
+        _try_again_or_fail(turn, task, end, spends=spends and not _waits_for_quota(task, end))
+
+
+def _try_again_or_fail(turn: Turn, task: Task, end: AttemptEnded, *, spends: bool) -> None:
+    if _goes_again(turn, task, end, spends=spends):
         _retry(turn, task, end, spends=spends)
     else:
         _fail(turn, task, end)
@@ -231,11 +232,6 @@ def _goes_again(turn: Turn, task: Task, end: AttemptEnded, *, spends: bool) -> b
     return may_retry(task.spec.retry, spent, retryable=end.retryable, cause=end.cause)
 
 
-def _as_failures(end: AttemptEnded) -> int:
-    """Say how long to wait after an end that was not the task's: as after so many failures."""
-    return 1 if end.cause is Cause.LOST else SHORT_OF_RESOURCES
-
-
 def _waits_for_quota(task: Task, end: AttemptEnded) -> bool:
     """Say whether this failure is only a provider's rate limit that will pass."""
     policy = task.spec.retry
@@ -245,12 +241,11 @@ def _waits_for_quota(task: Task, end: AttemptEnded) -> bool:
 
 def _retry(turn: Turn, task: Task, end: AttemptEnded, *, spends: bool) -> None:
     fraction = jitter_fraction(task.run_id, task.id, end.attempt)
-    if _waits_for_quota(task, end):
-        spends = False
+    policy, failures = task.spec.retry, task.spent_attempts + 1
+    if not spends and end.cause is Cause.THROTTLED:
         policy, failures = QUOTA_BACKOFF, end.attempt - task.spent_attempts
-    else:
-        policy = task.spec.retry
-        failures = task.spent_attempts + 1 if spends else _as_failures(end)
+    elif not spends:
+        failures = 1 if end.cause is Cause.LOST else SHORT_OF_RESOURCES
     delay = retry_delay(policy, failures, fraction)
     not_before = later(turn.now, delay)
     turn.tell(
@@ -306,35 +301,8 @@ def _cancelled(turn: Turn, task: Task, end: AttemptEnded) -> TaskFinished:
 def _drop_undelivered(turn: Turn, end: AttemptEnded) -> None:
     """Tell of notes and answers that the worker did not live to get."""
     for row in list(turn.state.outbox.get(end.task_id, {}).values()):
-        if row.kind is OutboxKind.STEER:
-            turn.tell(
-                SteerUpdated(
-                    task_id=row.task_id,
-                    attempt=row.attempt,
-                    steer_id=row.ref,
-                    status="undeliverable",
-                )
-            )
-        elif row.kind is OutboxKind.ANSWER:
-            turn.tell(
-                AskDelivered(
-                    ask_id=row.ref,
-                    task_id=row.task_id,
-                    attempt=row.attempt,
-                    delivery=Delivery.UNDELIVERABLE,
-                )
-            )
-    for ask_id in turn.state.task_asks.get(end.task_id, ()):
-        ask = turn.state.asks[ask_id]
-        if ask.channel is AskChannel.CALL and ask.delivery is Delivery.QUEUED:
-            turn.tell(
-                AskDelivered(
-                    ask_id=ask.id,
-                    task_id=ask.task_id,
-                    attempt=ask.attempt,
-                    delivery=Delivery.UNDELIVERABLE,
-                )
-            )
+        tell_fate(turn, row, Delivery.UNDELIVERABLE)
+    drop_awaited(turn, end.task_id)
 
 
 def _without_data(task: Task, verdict: Verdict) -> Verdict:
@@ -345,11 +313,11 @@ def _without_data(task: Task, verdict: Verdict) -> Verdict:
     return replace(verdict, outcome=Outcome.NEEDS_ATTENTION, cause=Cause.NO_RESULT, message=message)
 
 
-def _own_word(task: Task, attempt: Attempt, verdict: Verdict) -> Verdict:
+def _own_word(turn: Turn, attempt: Attempt, verdict: Verdict) -> Verdict:
     """Let what the worker handed in stand for its end; a plain command must end well too."""
     given = attempt.handed_in
     if given is None:
-        return _without_data(task, verdict)
+        return _without_data(turn.state.tasks[attempt.task_id], verdict)
     if attempt.adapter == Adapter.COMMAND and verdict.outcome is not Outcome.COMPLETED:
         return verdict
     return Verdict(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from crewd.core.dispatch import listens, say
+from crewd.core.dispatch import listens, send_note
 from crewd.core.errors import CrewdError, Reason
-from crewd.core.events import RunCancelRequested, RunDeleted, SteerUpdated
+from crewd.core.events import RunCancelRequested, RunDeleted
 from crewd.core.marks import RunStopping
-from crewd.core.messages import steer_message
 from crewd.core.model import Task
 from crewd.core.redact import redact
 from crewd.core.state import RunState
@@ -14,7 +13,7 @@ from crewd.core.states import RUN_TERMINAL, TASK_TERMINAL
 from crewd.core.stimuli import Break, Cancel, CancelTasks, Delete, Steer
 from crewd.core.stopping import stop_task
 from crewd.core.turn import Turn
-from crewd.core.words import OutboxKind, RunStatus
+from crewd.core.words import RunStatus
 
 
 def cancel(turn: Turn, stimulus: Cancel) -> None:
@@ -45,17 +44,7 @@ def steer(turn: Turn, stimulus: Steer) -> None:
         raise _not_steerable(task, f"it is {task.status}: no worker is running that listens")
     if not task.capabilities.can_steer:
         raise _not_steerable(task, f"its worker ({attempt.adapter}) takes no notes")
-    turn.tell(
-        SteerUpdated(
-            task_id=task.id,
-            attempt=attempt.number,
-            steer_id=stimulus.steer_id,
-            status="queued",
-            text=redact(stimulus.text),
-        )
-    )
-    body = steer_message(stimulus.steer_id, stimulus.text)
-    say(turn, attempt, OutboxKind.STEER, body, stimulus.steer_id)
+    send_note(turn, attempt, stimulus.steer_id, stimulus.text)
 
 
 def break_off(turn: Turn, stimulus: Break) -> None:

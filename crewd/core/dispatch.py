@@ -16,8 +16,14 @@ from crewd.core.events import (
     TaskFinished,
 )
 from crewd.core.marks import OutboxQueued, OutboxTaken
-from crewd.core.messages import prompt_message, prompt_text, scaffold_text, task_message
-from crewd.core.model import Attempt, Outbox, Result, Task
+from crewd.core.messages import (
+    prompt_message,
+    prompt_text,
+    scaffold_text,
+    steer_message,
+    task_message,
+)
+from crewd.core.model import Actor, Attempt, Outbox, Result, Task
 from crewd.core.prompt import Prompt, task_prompt
 from crewd.core.redact import redact
 from crewd.core.spec import Adapter
@@ -79,7 +85,7 @@ def start(turn: Turn, task: Task) -> None:
     if spec.adapter is Adapter.PI:
         _prepare(turn, task, previous)
         return
-    turn.do(start_effect(turn, task, number))
+    turn.do(start_effect(state, task, number))
     if spec.adapter in WANTS_STDIN:
         body = task_message(state.run, task, number, _needed(turn, task), previous, deadline)
         say(turn, state.attempts[task.id], OutboxKind.TASK, body)
@@ -103,7 +109,7 @@ def begin(turn: Turn, attempt: Attempt) -> None:
         return
     promise = turn.state.promised.get(task.id)
     if promise is None:
-        turn.do(start_effect(turn, task, attempt.number))
+        turn.do(start_effect(turn.state, task, attempt.number))
     elif promise.renewed and not promise.passed:
         promise.passed = True
         turn.do(_pass_effect(attempt, promise))
@@ -166,12 +172,13 @@ def _needed(turn: Turn, task: Task) -> list[Task]:
     return [turn.state.tasks[d] for d in task.spec.depends_on]
 
 
-def start_effect(turn: Turn, task: Task, number: int) -> StartWorker:
-    spec, run = task.spec, turn.state.run
+def start_effect(state: RunState, task: Task, number: int) -> StartWorker:
+    """Return all that a start of the task is made of."""
+    spec, run = task.spec, state.run
     return StartWorker(
         task_id=task.id,
         attempt=number,
-        epoch=turn.state.epoch,
+        epoch=state.epoch,
         adapter=spec.adapter,
         agent=run.spec.agents.get(spec.agent),
         model=spec.model,
@@ -189,6 +196,23 @@ def start_effect(turn: Turn, task: Task, number: int) -> StartWorker:
 def say(turn: Turn, attempt: Attempt, kind: OutboxKind, body: str, ref: str = "") -> None:
     """Queue a message to the worker and have the host given it after the commit."""
     turn.do(WriteWorker(_queue(turn, attempt, kind, body, ref)))
+
+
+def send_note(
+    turn: Turn, attempt: Attempt, steer_id: str, text: str, *, actor: Actor | None = None
+) -> None:
+    """Hand a note to a worker that listens, and tell of it."""
+    turn.tell(
+        SteerUpdated(
+            task_id=attempt.task_id,
+            attempt=attempt.number,
+            steer_id=steer_id,
+            status="queued",
+            text=redact(text),
+        ),
+        actor=actor,
+    )
+    say(turn, attempt, OutboxKind.STEER, steer_message(steer_id, text), steer_id)
 
 
 def _queue(turn: Turn, attempt: Attempt, kind: OutboxKind, body: str, ref: str = "") -> Outbox:
@@ -217,21 +241,21 @@ def accepted(turn: Turn, stimulus: OutboxAccepted) -> None:
         return
     turn.note(OutboxTaken(task_id=attempt.task_id, attempt=attempt.number, seq=stimulus.seq))
     for row in rows:
-        if row.kind is OutboxKind.ANSWER:
-            turn.tell(
-                AskDelivered(
-                    ask_id=row.ref,
-                    task_id=row.task_id,
-                    attempt=row.attempt,
-                    delivery=Delivery.DELIVERED,
-                )
+        tell_fate(turn, row, Delivery.DELIVERED)
+
+
+def tell_fate(turn: Turn, row: Outbox, fate: Delivery) -> None:
+    """Tell how far a note or an answer has got; of other messages nobody waits to hear."""
+    if row.kind is OutboxKind.ANSWER:
+        turn.tell(
+            AskDelivered(ask_id=row.ref, task_id=row.task_id, attempt=row.attempt, delivery=fate)
+        )
+    elif row.kind is OutboxKind.STEER:
+        turn.tell(
+            SteerUpdated(
+                task_id=row.task_id, attempt=row.attempt, steer_id=row.ref, status=fate.value
             )
-        elif row.kind is OutboxKind.STEER:
-            turn.tell(
-                SteerUpdated(
-                    task_id=row.task_id, attempt=row.attempt, steer_id=row.ref, status="delivered"
-                )
-            )
+        )
 
 
 def room(turn: Turn, stimulus: OutboxRoom) -> None:

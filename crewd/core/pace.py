@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 from crewd.core.derive import derived_id
-from crewd.core.dispatch import listens, say
-from crewd.core.events import SteerUpdated
+from crewd.core.dispatch import listens, send_note
 from crewd.core.marks import StallMoved
-from crewd.core.messages import steer_message
 from crewd.core.model import Actor, Attempt
 from crewd.core.stopping import stop_attempt
 from crewd.core.turn import Turn
 from crewd.core.units import later, seconds
-from crewd.core.words import ActorKind, OutboxKind, TaskStatus
+from crewd.core.words import ActorKind, TaskStatus
 
 SILENCE: Final = seconds(600)
 STEP: Final = seconds(60)
@@ -59,17 +57,7 @@ def _wrap_up(turn: Turn, attempt: Attempt, limit: int) -> None:
     text = f"You have taken {limit} turns, which is your limit. Finish now and hand in."
     steer_id = derived_id("steer", attempt.key, "wrap_up")
     policy = Actor(ActorKind.POLICY, f"max_turns={limit}")
-    turn.tell(
-        SteerUpdated(
-            task_id=attempt.task_id,
-            attempt=attempt.number,
-            steer_id=steer_id,
-            status="queued",
-            text=text,
-        ),
-        actor=policy,
-    )
-    say(turn, attempt, OutboxKind.STEER, steer_message(steer_id, text), steer_id)
+    send_note(turn, attempt, steer_id, text, actor=policy)
 
 
 def _move(turn: Turn, attempt: Attempt) -> None:

@@ -8,14 +8,15 @@ way only costs the start that was to be saved.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from crewd.core.dispatch import begin, is_preparing, is_stopping, resend, say, start, start_effect
+from crewd.core.dispatch import begin, is_preparing, is_stopping, say, start, start_effect
 from crewd.core.effects import CloseStdin
 from crewd.core.messages import next_message, renew_message
-from crewd.core.model import Attempt
+from crewd.core.model import Attempt, Task
 from crewd.core.reports import SessionOpened, SessionRenewed
-from crewd.core.spec import Adapter, TaskSpec
+from crewd.core.spec import Adapter
 from crewd.core.state import Promise, RunState
 from crewd.core.turn import Turn
 from crewd.core.words import AttemptStatus, OutboxKind, Outcome
@@ -30,7 +31,7 @@ def promise(turn: Turn, giver: Attempt) -> bool:
     heir = state.first_ready()
     if heir is None or not state.may_start or not _has_a_slot_to_give(state, giver):
         return False
-    if not _alike(state.tasks[giver.task_id].spec, heir.spec):
+    if not _alike(state, state.tasks[giver.task_id], heir):
         return False
     done = state.promised.done.get(giver.task_id, 0) + 1
     if done >= TASKS_A_PROCESS:
@@ -67,8 +68,7 @@ def broken(turn: Turn, heir: Attempt) -> None:
         turn.do(CloseStdin(task_id=promised.task_id, attempt=promised.attempt))
     if is_preparing(turn.state, heir) or is_stopping(heir):
         return
-    turn.do(start_effect(turn, turn.state.tasks[heir.task_id], heir.number))
-    resend(turn, heir.task_id, heir.number, after=0)
+    begin(turn, heir)
 
 
 def heir_of(turn: Turn, giver: Attempt) -> Attempt | None:
@@ -91,20 +91,9 @@ def _has_a_slot_to_give(state: RunState, giver: Attempt) -> bool:
     return done and works and state.in_use <= state.run.spec.limits.max_concurrent_workers
 
 
-def _alike(done: TaskSpec, following: TaskSpec) -> bool:
-    """Say whether both would be started in the same way."""
-    return following.adapter is Adapter.PI and _start_of(done) == _start_of(following)
-
-
-def _start_of(spec: TaskSpec) -> tuple[object, ...]:
-    return (
-        spec.adapter,
-        spec.agent,
-        spec.model,
-        spec.executable,
-        spec.command,
-        spec.cwd,
-        spec.env,
-        spec.env_from,
-        spec.keep_children,
-    )
+def _alike(state: RunState, done: Task, following: Task) -> bool:
+    """Say whether both are of the same agent and would be started in the same way."""
+    if following.spec.adapter is not Adapter.PI or done.spec.agent != following.spec.agent:
+        return False
+    as_done = replace(start_effect(state, done, 0), task_id=following.id)
+    return as_done == start_effect(state, following, 0)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 import structlog
 
 from crewd.core import effects as fx
 from crewd.core import stimuli as s
+from crewd.core.dispatch import start_effect
 from crewd.core.messages import next_of, with_variables
 from crewd.core.model import Outbox
 from crewd.core.redact import redact, redact_arguments
@@ -58,6 +59,15 @@ class JobKey(NamedTuple):
         return f"{self.run_id}/{self.task_id}/{self.number}"
 
 
+class Sources(TypedDict):
+    """What `Environment` builds from, and looks for secrets in."""
+
+    given: Mapping[str, str]
+    named: Sequence[str]
+    offered: Sequence[str]
+    own: Mapping[str, str]
+
+
 class Jobs:
     """Performs effects and routes the host's news."""
 
@@ -83,7 +93,7 @@ class Jobs:
     def perform(self, run_id: str, state: RunState, effects: Sequence[fx.Effect]) -> None:
         """Tell the host what a committed decision wants of it."""
         forgotten = [
-            f"{run_id}/{effect.task_id}/{effect.attempt}"
+            str(JobKey(run_id, effect.task_id, effect.attempt))
             for effect in effects
             if isinstance(effect, fx.ForgetWorker)
         ]
@@ -182,15 +192,16 @@ class Jobs:
             case fx.WriteWorker(row=row):
                 adapter = adapter_for(state.attempts[row.task_id].adapter)
                 data = adapter.encode(row.kind, self._body(run_id, row)).decode()
-                self._link.write(f"{run_id}/{row.task_id}/{row.attempt}", row.seq, data)
+                self._link.write(str(JobKey(run_id, row.task_id, row.attempt)), row.seq, data)
             case fx.PassWorker():
-                giver = f"{run_id}/{effect.giver_task_id}/{effect.giver_attempt}"
-                heir = f"{run_id}/{effect.task_id}/{effect.attempt}"
-                self._link.pass_on(giver, heir, effect.epoch)
+                giver = JobKey(run_id, effect.giver_task_id, effect.giver_attempt)
+                heir = JobKey(run_id, effect.task_id, effect.attempt)
+                self._link.pass_on(str(giver), str(heir), effect.epoch)
             case fx.CloseStdin(task_id=task_id, attempt=number):
-                self._link.close_stdin(f"{run_id}/{task_id}/{number}")
+                self._link.close_stdin(str(JobKey(run_id, task_id, number)))
             case fx.StopWorker(task_id=task_id, attempt=number, grace_ms=grace):
-                self._link.stop(f"{run_id}/{task_id}/{number}", timedelta(milliseconds=grace))
+                job = str(JobKey(run_id, task_id, number))
+                self._link.stop(job, timedelta(milliseconds=grace))
             case _:
                 pass
 
@@ -203,7 +214,7 @@ class Jobs:
     def _start(self, run_id: str, effect: fx.StartWorker) -> None:
         key = JobKey(run_id, effect.task_id, effect.attempt)
         try:
-            environment = self._environment_of(key, effect)
+            environment = self._environment.build(path=effect.path, **self._sources(key, effect))
         except MissingVariableError as error:
             self._refuse(key, s.Refusal.ENVIRONMENT_MISSING, str(error))
             return
@@ -228,24 +239,16 @@ class Jobs:
         task = actor.state.tasks.get(key.task_id) if actor else None
         if actor is None or task is None:
             return Masking()
-        run, spec = actor.state.run.spec, task.spec
-        agent = run.agents.get(spec.agent)
-        model = spec.model or (agent.model if agent else "")
-        values = self._environment.secrets(
-            given={**run.env, **spec.env},
-            named=spec.env_from,
-            offered=adapter_for(spec.adapter).variables(model),
-            own=self._own(key),
-        )
-        return Masking(KnownSecrets(values))
+        start = start_effect(actor.state, task, key.number)
+        return Masking(KnownSecrets(self._environment.secrets(**self._sources(key, start))))
 
-    def _environment_of(self, key: JobKey, effect: fx.StartWorker) -> dict[str, str]:
-        model = effect.model or (effect.agent.model if effect.agent else "")
-        return self._environment.build(
-            path=effect.path,
-            given=effect.env,
-            named=effect.env_from,
-            offered=adapter_for(effect.adapter).variables(model),
+    def _sources(self, key: JobKey, start: fx.StartWorker) -> Sources:
+        """Return where the variables of a worker come from, apart from its PATH."""
+        model = start.model or (start.agent.model if start.agent else "")
+        return Sources(
+            given=start.env,
+            named=start.env_from,
+            offered=adapter_for(start.adapter).variables(model),
             own=self._own(key),
         )
 
