@@ -27,7 +27,7 @@ from crewd.core.model import Artifact, Attempt, Failure, Survivor, Task
 from crewd.core.pass_on import broken, heir_of
 from crewd.core.reports import Verdict
 from crewd.core.retry import jitter_fraction, may_retry, retry_delay
-from crewd.core.spec import Adapter, FailureMode, RetryPolicy
+from crewd.core.spec import AGENTS, Adapter, FailureMode, RetryPolicy
 from crewd.core.stimuli import OutboxAccepted, Refusal, WorkerExited, WorkerRefused, WorkerStarted
 from crewd.core.turn import Turn
 from crewd.core.units import SECOND, later, seconds
@@ -50,7 +50,6 @@ REFUSAL_CAUSES: Final[Mapping[Refusal, Cause]] = {
     Refusal.NOT_PASSED: Cause.SPAWN,
     Refusal.SPAWN: Cause.SPAWN,
 }
-TRANSCRIBED: Final = frozenset({Adapter.PI})
 QUOTA_WAITS: Final = 5
 QUOTA_BACKOFF: Final = RetryPolicy(backoff=seconds(15), max_backoff=seconds(240))
 """A provider's rate limit is waited for, up to eight minutes, and costs no attempt meanwhile; not
@@ -75,7 +74,7 @@ STOPPED: Final[Mapping[str, tuple[Outcome, Cause, str]]] = {
 def started(turn: Turn, stimulus: WorkerStarted) -> None:
     attempt = turn.state.live_attempt(stimulus.task_id, stimulus.attempt)
     if attempt is not None and not attempt.pid:
-        speaks = attempt.adapter == Adapter.PI
+        speaks = attempt.adapter in AGENTS
         turn.tell(
             AttemptStarted(
                 task_id=attempt.task_id,
@@ -197,7 +196,7 @@ def _try_again_or_fail(turn: Turn, task: Task, end: AttemptEnded, *, spends: boo
 def _keep_transcript(turn: Turn, end: AttemptEnded) -> None:
     """List what an agent said among what its run keeps; its bytes stay where they are."""
     attempt = turn.state.attempts[end.task_id]
-    if attempt.adapter not in TRANSCRIBED or not end.stdout_bytes:
+    if attempt.adapter not in AGENTS or not end.stdout_bytes:
         return
     turn.tell(
         ArtifactRecorded(

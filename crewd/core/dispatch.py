@@ -26,7 +26,7 @@ from crewd.core.messages import (
 from crewd.core.model import Actor, Attempt, Outbox, Result, Task
 from crewd.core.prompt import Prompt, task_prompt
 from crewd.core.redact import redact
-from crewd.core.spec import Adapter
+from crewd.core.spec import AGENTS, Adapter
 from crewd.core.state import Promise, RunState
 from crewd.core.stimuli import Capacity, OutboxAccepted, OutboxRoom
 from crewd.core.turn import Turn
@@ -40,7 +40,7 @@ from crewd.core.words import (
     TaskStatus,
 )
 
-WANTS_STDIN: Final = frozenset({Adapter.JSONL, Adapter.PI})
+WANTS_STDIN: Final = AGENTS | {Adapter.JSONL}
 MEDIA_TYPES: Final[Mapping[str, str]] = {
     "md": "text/markdown; charset=utf-8",
     "txt": "text/plain; charset=utf-8",
@@ -82,7 +82,7 @@ def start(turn: Turn, task: Task) -> None:
     if spec.adapter is Adapter.SCAFFOLD:
         _pretend(turn, task)
         return
-    if spec.adapter is Adapter.PI:
+    if spec.adapter in AGENTS:
         _prepare(turn, task, previous)
         return
     turn.do(start_effect(state, task, number))
@@ -102,7 +102,7 @@ def _prepare(turn: Turn, task: Task, previous: Attempt | None) -> None:
 def begin(turn: Turn, attempt: Attempt) -> None:
     """Have the host start what it never heard of: once an agent's prompt is kept, not before."""
     task = turn.state.tasks[attempt.task_id]
-    if attempt.adapter == Adapter.PI and not attempt.prompt_artifact_id:
+    if attempt.adapter in AGENTS and not attempt.prompt_artifact_id:
         rows = turn.state.outbox[task.id].values()
         text = next(prompt_text(row.body) for row in rows if row.kind is OutboxKind.TASK)
         turn.do(_preparation(task, text, _prompt(turn, task, None)))
@@ -120,7 +120,7 @@ def begin(turn: Turn, attempt: Attempt) -> None:
 
 def is_preparing(state: RunState, attempt: Attempt) -> bool:
     """Say whether the host was not told of it yet: its prompt or its process is not there."""
-    if attempt.adapter != Adapter.PI or attempt.pid:
+    if attempt.adapter not in AGENTS or attempt.pid:
         return False
     promise = state.promised.get(attempt.task_id)
     return not attempt.prompt_artifact_id or (promise is not None and not promise.passed)

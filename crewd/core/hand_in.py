@@ -19,7 +19,7 @@ from crewd.core.model import Attempt, HandedIn, Result
 from crewd.core.output_schema import problems_of
 from crewd.core.pass_on import promise
 from crewd.core.reports import ResultGiven, TurnEnded, TurnStop
-from crewd.core.spec import Adapter
+from crewd.core.spec import AGENTS, Adapter
 from crewd.core.turn import Turn
 from crewd.core.units import later, seconds
 from crewd.core.verdict import failing
@@ -168,7 +168,7 @@ def _record(turn: Turn, attempt: Attempt, result: Result, handed_in: HandedIn) -
 
 def _dismiss(turn: Turn, attempt: Attempt) -> None:
     """Let it go; the process stays for the next task of its kind if there is one."""
-    goes_on = attempt.adapter == Adapter.PI and promise(turn, attempt)
+    goes_on = attempt.adapter in AGENTS and promise(turn, attempt)
     turn.note(
         Dismissed(
             task_id=attempt.task_id,

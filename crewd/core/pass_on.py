@@ -16,7 +16,7 @@ from crewd.core.effects import CloseStdin
 from crewd.core.messages import next_message, renew_message
 from crewd.core.model import Attempt, Task
 from crewd.core.reports import SessionOpened, SessionRenewed
-from crewd.core.spec import Adapter
+from crewd.core.spec import AGENTS
 from crewd.core.state import Promise, RunState
 from crewd.core.turn import Turn
 from crewd.core.words import AttemptStatus, OutboxKind, Outcome
@@ -93,7 +93,7 @@ def _has_a_slot_to_give(state: RunState, giver: Attempt) -> bool:
 
 def _alike(state: RunState, done: Task, following: Task) -> bool:
     """Say whether both are of the same agent and would be started in the same way."""
-    if following.spec.adapter is not Adapter.PI or done.spec.agent != following.spec.agent:
+    if following.spec.adapter not in AGENTS or done.spec.agent != following.spec.agent:
         return False
     as_done = replace(start_effect(state, done, 0), task_id=following.id)
     return as_done == start_effect(state, following, 0)

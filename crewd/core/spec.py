@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from crewd.core.units import MINUTE, SECOND, Span
 
@@ -34,6 +35,10 @@ class Adapter(StrEnum):
     JSONL = "jsonl"
     PI = "pi"
     SCAFFOLD = "scaffold"
+
+
+AGENTS: Final = frozenset({Adapter.PI})
+"""Adapters whose workers are agents: told one prompt that is kept, in a session, turn by turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
