@@ -35,7 +35,7 @@ check: .venv/dev ## lint, types, layers, the contract, the architecture
 bench: .venv/runtime .venv/agents/ready ## measure what must be fast
 	$(BIN)/python -m tests.bench
 
-proto: .venv/dev ## generate the Python code of the contract
+proto: .venv/dev .venv/go/ready clients/typescript/node_modules/ready ## generate code from the contract
 	$(BIN)/python proto/generate.py
 
 format: .venv/dev ## lay out the sources
@@ -59,6 +59,18 @@ $(BIN)/hatchling:
 .venv/dev: $(BIN)/hatchling $(PROJECTS)
 	$(PIP) --no-build-isolation --editable clients/python --editable '.[dev]'
 	@touch .venv/runtime $@
+
+# What makes the Go code, and what the TypeScript client needs.
+GO_GENERATORS = google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12 \
+	google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+
+.venv/go/ready: Makefile
+	for each in $(GO_GENERATORS); do GOBIN="$$PWD/.venv/go" go install "$$each" || exit; done
+	@touch $@
+
+clients/typescript/node_modules/ready: clients/typescript/package-lock.json
+	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # The real programs that the end-to-end tests drive. Without npm or its registry these tests are
 # skipped, which the summary of the tests says; the rest of the suite does not need them.
