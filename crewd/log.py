@@ -11,8 +11,8 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from crewd.config import LogFormat, LogLevel
-from crewd.core.redact import redact
-from crewd.core.redact_spans import MASK
+from crewd.core.redaction.redactor import redact
+from crewd.core.redaction.spans import MASK
 
 _LEVELS = {
     LogLevel.DEBUG: logging.DEBUG,

@@ -15,7 +15,7 @@ from crewd.core.events import AskAttached, AskDelivered, AskOpened, AskSettled, 
 from crewd.core.marks import ClockPaused, ClockResumed
 from crewd.core.messages import answer_message
 from crewd.core.model import Actor, Answer, Ask, Attempt, Task
-from crewd.core.redact import redact
+from crewd.core.redaction.redactor import redact
 from crewd.core.reports import Asked, AskWithdrawn
 from crewd.core.spec import OnTimeout
 from crewd.core.state import RunState

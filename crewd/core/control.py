@@ -7,7 +7,7 @@ from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import RunCancelRequested, RunDeleted
 from crewd.core.marks import RunStopping
 from crewd.core.model import Task
-from crewd.core.redact import redact
+from crewd.core.redaction.redactor import redact
 from crewd.core.state import RunState
 from crewd.core.states import RUN_TERMINAL, TASK_TERMINAL
 from crewd.core.stimuli import Break, Cancel, CancelTasks, Delete, Steer

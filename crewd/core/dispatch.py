@@ -25,7 +25,7 @@ from crewd.core.messages import (
 )
 from crewd.core.model import Actor, Attempt, Outbox, Result, Task
 from crewd.core.prompt import Prompt, task_prompt
-from crewd.core.redact import redact
+from crewd.core.redaction.redactor import redact
 from crewd.core.spec import AGENTS, Adapter
 from crewd.core.state import Promise, RunState
 from crewd.core.stimuli import Capacity, OutboxAccepted, OutboxRoom

@@ -13,7 +13,7 @@ from crewd.core.control import find_task, status_conflict
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import RunResumed, TaskFinished, TaskRequeued
 from crewd.core.model import Failure, Result, Run, Task
-from crewd.core.redact import redact
+from crewd.core.redaction.redactor import redact
 from crewd.core.states import RUN_TERMINAL, TASK_DEAD
 from crewd.core.stimuli import Resolution, Resolve, Resume, Retry
 from crewd.core.turn import Turn

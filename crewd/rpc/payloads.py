@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from crewd.core import events as e
 from crewd.core.model import NO_USAGE, Run, Task
-from crewd.core.redact import redact, redact_arguments
-from crewd.core.redact_keys import is_secret_key
-from crewd.core.redact_spans import MASK
+from crewd.core.redaction.keys import is_secret_key
+from crewd.core.redaction.redactor import redact, redact_arguments
+from crewd.core.redaction.spans import MASK
 from crewd.core.words import TaskStatus
 from crewd.rpc import convert, enums
 from crewd.rpc.wire import KIB, cut, cut_all, stamp, timestamp

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from crewd.core.redact_reports import Masking
+from crewd.core.redaction.masking import Masking
 from crewd.core.stimuli import Command, Create
 from crewd.core.units import Instant
 from crewd.rpc.auth import Auth

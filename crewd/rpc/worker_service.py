@@ -15,7 +15,7 @@ import structlog
 from crewd.core.asks import same_question
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.model import Ask, Attempt
-from crewd.core.redact_reports import Masking
+from crewd.core.redaction.masking import Masking
 from crewd.core.reports import ArtifactKept, Asked, Report
 from crewd.core.state import RunState
 from crewd.core.stimuli import AskTaken, Command, WorkerCalled

@@ -18,9 +18,9 @@ from crewd.core import stimuli as s
 from crewd.core.dispatch import start_effect
 from crewd.core.messages import next_of, with_variables
 from crewd.core.model import Outbox
-from crewd.core.redact import redact, redact_arguments
-from crewd.core.redact_known import KnownSecrets
-from crewd.core.redact_reports import Masking
+from crewd.core.redaction.known import KnownSecrets
+from crewd.core.redaction.masking import Masking
+from crewd.core.redaction.redactor import redact, redact_arguments
 from crewd.core.state import RunState
 from crewd.core.words import OutboxKind
 from crewd.runtime.actor import Actor

@@ -19,7 +19,7 @@ from crewd.core.derive import derived_id
 from crewd.core.effects import Effect, KeepInOrder, KeepText
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.model import Artifact, Attempt
-from crewd.core.redact_known import NOTHING_KNOWN, KnownSecrets
+from crewd.core.redaction.known import NOTHING_KNOWN, KnownSecrets
 from crewd.core.reports import ArtifactGiven, Warned
 from crewd.core.spec import TaskSpec
 from crewd.core.stimuli import Stimulus, TextKept, TextWaits

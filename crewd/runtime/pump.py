@@ -17,8 +17,8 @@ from typing import Final, TypeVar
 import structlog
 
 from crewd.core.model import Attempt, Survivor
-from crewd.core.redact import redact
-from crewd.core.redact_reports import Masking
+from crewd.core.redaction.masking import Masking
+from crewd.core.redaction.redactor import redact
 from crewd.core.reports import Verdict
 from crewd.core.spec import TaskSpec
 from crewd.core.stimuli import Stimulus, WorkerExited, WorkerReported

@@ -18,8 +18,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Final
 
-from crewd.core.redact import redact
-from crewd.core.redact_known import NOTHING_KNOWN, KnownSecrets
+from crewd.core.redaction.known import NOTHING_KNOWN, KnownSecrets
+from crewd.core.redaction.redactor import redact
 from crewd.core.values import record
 from crewd.store.mask import Mask, looks_like_text
 from crewd.store.sources import SourceRefusedError, opened_beneath, read_source

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from crewd.core.redact import Redactor, redact
-from crewd.core.redact_known import NOTHING_KNOWN, KnownSecrets
+from crewd.core.redaction.known import NOTHING_KNOWN, KnownSecrets
+from crewd.core.redaction.redactor import Redactor, redact
 
 HEAD_BYTES: Final = 64 * 1024
 """By so much of a file it is told whether it is text."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from crewd.core.redact_keys import is_secret_key
+from crewd.core.redaction.keys import is_secret_key
 from crewd.workers.env_file import EnvFileError, read_env_file
 
 BASE_NAMES: Final = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR")

@@ -16,8 +16,8 @@ from typing import Any, Final
 import msgspec
 
 from crewd.core.model import Artifact, Attempt, Result
-from crewd.core.redact import Redactor
-from crewd.core.redact_reports import Masking
+from crewd.core.redaction.masking import Masking
+from crewd.core.redaction.redactor import Redactor
 from crewd.core.reports import (
     ArtifactGiven,
     ArtifactKept,

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from crewd.core.redact import redact, redact_arguments
-from crewd.core.redact_keys import is_secret_key
+from crewd.core.redaction.keys import is_secret_key
+from crewd.core.redaction.redactor import redact, redact_arguments
 
 CASES: Final[list[Mapping[str, Any]]] = json.loads(
     (Path(__file__).parents[1] / "data" / "vectors" / "redaction.json").read_text()

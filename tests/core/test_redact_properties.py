@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crewd.core.redact import SEAM, Redactor, redact
-from crewd.core.redact_known import KnownSecrets
+from crewd.core.redaction.known import KnownSecrets
+from crewd.core.redaction.redactor import SEAM, Redactor, redact
 
 A = "a" * 40
 HOSTILE_BYTES = 500_000

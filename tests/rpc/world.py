@@ -21,7 +21,7 @@ from crewd.core.errors import CrewdError, Reason
 from crewd.core.events import CHATTER, Event, Recorded
 from crewd.core.marks import Mark
 from crewd.core.model import DAEMON, Actor, Ask, AskOption, Run
-from crewd.core.redact_reports import Masking
+from crewd.core.redaction.masking import Masking
 from crewd.core.spec import RunSpec, TaskSpec
 from crewd.core.state import RunState
 from crewd.core.stimuli import Command, Create

@@ -11,7 +11,7 @@ import pytest
 from crewd.core.effects import KeepText
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.model import Artifact, Attempt
-from crewd.core.redact_known import NOTHING_KNOWN, KnownSecrets
+from crewd.core.redaction.known import NOTHING_KNOWN, KnownSecrets
 from crewd.core.reports import ArtifactGiven, Warned
 from crewd.core.spec import OutputSpec, TaskSpec
 from crewd.core.stimuli import Stimulus, TextKept, TextWaits

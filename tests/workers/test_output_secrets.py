@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crewd.core.model import AskOption, Attempt, Result
-from crewd.core.redact_known import KnownSecrets
-from crewd.core.redact_reports import Masking
+from crewd.core.redaction.known import KnownSecrets
+from crewd.core.redaction.masking import Masking
 from crewd.core.reports import ArtifactGiven, Asked, Message, Report, ResultGiven, Verdict, Warned
 from crewd.core.words import ArtifactKind, Outcome
 from crewd.workers.environment import Environment

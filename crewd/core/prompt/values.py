@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from crewd.core.redact import redact
+from crewd.core.redaction.redactor import redact
 from crewd.core.values import record, value
 
 _DESCRIBED: Final = 1000

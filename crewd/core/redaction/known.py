@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import quote
 
-from crewd.core.redact_spans import MASK
+from crewd.core.redaction.spans import MASK
 
 SHORTEST_KNOWN: Final = 8
 """A shorter value may be a word that stands everywhere for other reasons."""

@@ -14,9 +14,9 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from crewd.core import redact_values as values
-from crewd.core.redact_keys import is_secret_key
-from crewd.core.redact_spans import (
+from crewd.core.redaction import values
+from crewd.core.redaction.keys import is_secret_key
+from crewd.core.redaction.spans import (
     MASK,
     NOWHERE,
     OPENER,
@@ -27,7 +27,7 @@ from crewd.core.redact_spans import (
     past_scheme,
     quoted,
 )
-from crewd.core.redact_surroundings import Surroundings
+from crewd.core.redaction.surroundings import Surroundings
 
 _ASSIGNS: Final = r"(?:\\*+[\"'`])?+\]?+[ \t]*+(?:===?|!==?|:=|=>|=|:(?!:))[ \t]*+"
 ASSIGNED: Final = re.compile(

@@ -11,10 +11,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from crewd.core.redact_keys import is_secret_key
-from crewd.core.redact_pairs import ASSIGNED, Pairs
-from crewd.core.redact_spans import MASK, NOWHERE, OPENER, Span, bare, masked, past_scheme, quoted
-from crewd.core.redact_values import refers, says_nothing
+from crewd.core.redaction.keys import is_secret_key
+from crewd.core.redaction.pairs import ASSIGNED, Pairs
+from crewd.core.redaction.spans import (
+    MASK,
+    NOWHERE,
+    OPENER,
+    Span,
+    bare,
+    masked,
+    past_scheme,
+    quoted,
+)
+from crewd.core.redaction.values import refers, says_nothing
 
 _PREFIXED: Final = (
     ("gh", r"gh[pousr]_[A-Za-z0-9]{36,}+"),

@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from crewd.core.redact_keys import is_secret_key, words_of
-from crewd.core.redact_spans import MASK, SCHEME
+from crewd.core.redaction.keys import is_secret_key, words_of
+from crewd.core.redaction.spans import MASK, SCHEME
 
 LONGEST: Final = 400
 """What is longer is data, whatever it looks like."""

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from crewd.core.redact_hints import has_hint
-from crewd.core.redact_keys import is_secret_key
-from crewd.core.redact_spans import MASK
-from crewd.core.redact_values import says_nothing
+from crewd.core.redaction.hints import has_hint
+from crewd.core.redaction.keys import is_secret_key
+from crewd.core.redaction.spans import MASK
+from crewd.core.redaction.values import says_nothing
 
 _STRING_TEXT: Final = r'"((?:[^"\\\n]++|\\.)*+)"'
 _JSON: Final = re.compile(

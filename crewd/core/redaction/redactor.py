@@ -10,12 +10,12 @@ import json
 import re
 from typing import Final
 
-from crewd.core.redact_blocks import BEGIN, LONGEST, end_in_line, end_in_lines
-from crewd.core.redact_hints import has_hint, lines_with_hints
-from crewd.core.redact_json import is_json, redact_json
-from crewd.core.redact_known import NOTHING_KNOWN, KnownSecrets
-from crewd.core.redact_lines import redact_lines
-from crewd.core.redact_spans import MASK
+from crewd.core.redaction.blocks import BEGIN, LONGEST, end_in_line, end_in_lines
+from crewd.core.redaction.documents import is_json, redact_json
+from crewd.core.redaction.hints import has_hint, lines_with_hints
+from crewd.core.redaction.known import NOTHING_KNOWN, KnownSecrets
+from crewd.core.redaction.lines import redact_lines
+from crewd.core.redaction.spans import MASK
 
 SEAM: Final = 4096
 """Masked on both sides of a cut inside a line: a secret across the cut is no longer than this."""

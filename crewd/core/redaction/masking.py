@@ -11,10 +11,10 @@ from typing import TypeVar, cast
 
 from crewd.core import reports as r
 from crewd.core.model import AskOption, Result
-from crewd.core.redact import redact
-from crewd.core.redact_json import redact_json
-from crewd.core.redact_known import NOTHING_KNOWN, KnownSecrets
-from crewd.core.redact_spans import MASK
+from crewd.core.redaction.documents import redact_json
+from crewd.core.redaction.known import NOTHING_KNOWN, KnownSecrets
+from crewd.core.redaction.redactor import redact
+from crewd.core.redaction.spans import MASK
 
 _Said = r.Report | r.ArtifactGiven | r.Verdict
 S = TypeVar("S", bound=_Said)
