@@ -128,7 +128,8 @@ def descriptor_set() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "set.binpb")
         how = ["--include_imports", "--include_source_info", f"--descriptor_set_out={target}"]
-        _protoc(how, [], SOURCES)
+        # With the details of errors, which nothing imports: tools show them as what they are.
+        _protoc(how, [], [*SOURCES, *ERROR_DETAILS])
         return target.read_bytes()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
+from typing import cast
 
 import pytest
 
@@ -22,3 +24,15 @@ async def daemon() -> AsyncIterator[Daemon]:
 @pytest.fixture
 async def desk(daemon: Daemon) -> Desk:
     return await daemon.desk()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say aloud what was not tested, and why.
+
+    It is here because the process that prints reads no other conftest when several others test.
+    """
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(cast("tuple[str, int, str]", each.longrepr)[2] for each in skipped)
+    for reason, count in sorted(reasons.items()):
+        told = reason.removeprefix("Skipped: ")
+        terminalreporter.write_sep("!", f"{count} tests SKIPPED: {told}", red=True)

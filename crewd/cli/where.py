@@ -11,12 +11,18 @@ from crewd_client.locate import Location, explain
 
 
 @click.command
+@click.argument("what", type=click.Choice(["state-dir", "socket"]), required=False)
 @state_dir_option
 @json_option
-def command(state_dir: str | None, *, as_json: bool) -> None:
-    """Tell where state directory, socket and token are, and which rule chose each."""
+def command(what: str | None, state_dir: str | None, *, as_json: bool) -> None:
+    """Tell where state directory, socket and token are, and which rule chose each.
+
+    With the name of one, print its path alone.
+    """
     location = find(state_dir)
-    if as_json:
+    if what is not None:
+        click.echo(location.socket if what == "socket" else location.state_dir)
+    elif as_json:
         echo_json(_described(location))
     else:
         click.echo("\n".join(explain(location)))

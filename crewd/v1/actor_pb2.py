@@ -24,14 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x63rewd/v1/actor.proto\x12\x08\x63rewd.v1\"H\n\x05\x41\x63tor\x12!\n\x04kind\x18\x01 \x01(\x0e\x32\x13.crewd.v1.ActorKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x63lient\x18\x03 \x01(\t*\x85\x01\n\tActorKind\x12\x1a\n\x16\x41\x43TOR_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41\x43TOR_KIND_OPERATOR\x10\x01\x12\x15\n\x11\x41\x43TOR_KIND_WORKER\x10\x02\x12\x15\n\x11\x41\x43TOR_KIND_POLICY\x10\x03\x12\x15\n\x11\x41\x43TOR_KIND_DAEMON\x10\x04\x42\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x63rewd/v1/actor.proto\x12\x08\x63rewd.v1\"H\n\x05\x41\x63tor\x12!\n\x04kind\x18\x01 \x01(\x0e\x32\x13.crewd.v1.ActorKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x63lient\x18\x03 \x01(\t*\x85\x01\n\tActorKind\x12\x1a\n\x16\x41\x43TOR_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41\x43TOR_KIND_OPERATOR\x10\x01\x12\x15\n\x11\x41\x43TOR_KIND_WORKER\x10\x02\x12\x15\n\x11\x41\x43TOR_KIND_POLICY\x10\x03\x12\x15\n\x11\x41\x43TOR_KIND_DAEMON\x10\x04\x42:\n\x0c\x64\x65v.crewd.v1P\x01Z\x1d\x63rewd.dev/go/crewd/v1;crewdv1\xaa\x02\x08\x43rewd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crewd.v1.actor_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z\035crewd.dev/go/crewd/v1;crewdv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.crewd.v1P\001Z\035crewd.dev/go/crewd/v1;crewdv1\252\002\010Crewd.V1'
   _globals['_ACTORKIND']._serialized_start=109
   _globals['_ACTORKIND']._serialized_end=242
   _globals['_ACTOR']._serialized_start=34

@@ -27,14 +27,14 @@ from crewd.v1 import server_pb2 as crewd_dot_v1_dot_server__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x63rewd/v1/daemon_service.proto\x12\x08\x63rewd.v1\x1a\x18\x63rewd/v1/diagnosis.proto\x1a\x15\x63rewd/v1/server.proto\x1a\x1egoogle/protobuf/duration.proto\"\x16\n\x14GetServerInfoRequest\"=\n\x15GetServerInfoResponse\x12$\n\x06server\x18\x01 \x01(\x0b\x32\x14.crewd.v1.ServerInfo\"q\n\x0c\x44rainRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12!\n\x04mode\x18\x02 \x01(\x0e\x32\x13.crewd.v1.DrainMode\x12*\n\x07timeout\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"(\n\rDrainResponse\x12\x17\n\x0frunning_workers\x18\x01 \x01(\x05\"\x11\n\x0f\x44iagnoseRequest\"7\n\x10\x44iagnoseResponse\x12#\n\x08\x66indings\x18\x01 \x03(\x0b\x32\x11.crewd.v1.Finding*Z\n\tDrainMode\x12\x1a\n\x16\x44RAIN_MODE_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44RAIN_MODE_LEAVE_RUNNING\x10\x01\x12\x13\n\x0f\x44RAIN_MODE_WAIT\x10\x02\x32\xde\x01\n\rDaemonService\x12P\n\rGetServerInfo\x12\x1e.crewd.v1.GetServerInfoRequest\x1a\x1f.crewd.v1.GetServerInfoResponse\x12\x38\n\x05\x44rain\x12\x16.crewd.v1.DrainRequest\x1a\x17.crewd.v1.DrainResponse\x12\x41\n\x08\x44iagnose\x12\x19.crewd.v1.DiagnoseRequest\x1a\x1a.crewd.v1.DiagnoseResponseB\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x63rewd/v1/daemon_service.proto\x12\x08\x63rewd.v1\x1a\x18\x63rewd/v1/diagnosis.proto\x1a\x15\x63rewd/v1/server.proto\x1a\x1egoogle/protobuf/duration.proto\"\x16\n\x14GetServerInfoRequest\"=\n\x15GetServerInfoResponse\x12$\n\x06server\x18\x01 \x01(\x0b\x32\x14.crewd.v1.ServerInfo\"q\n\x0c\x44rainRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12!\n\x04mode\x18\x02 \x01(\x0e\x32\x13.crewd.v1.DrainMode\x12*\n\x07timeout\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"(\n\rDrainResponse\x12\x17\n\x0frunning_workers\x18\x01 \x01(\x05\"\x11\n\x0f\x44iagnoseRequest\"7\n\x10\x44iagnoseResponse\x12#\n\x08\x66indings\x18\x01 \x03(\x0b\x32\x11.crewd.v1.Finding*Z\n\tDrainMode\x12\x1a\n\x16\x44RAIN_MODE_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44RAIN_MODE_LEAVE_RUNNING\x10\x01\x12\x13\n\x0f\x44RAIN_MODE_WAIT\x10\x02\x32\xde\x01\n\rDaemonService\x12P\n\rGetServerInfo\x12\x1e.crewd.v1.GetServerInfoRequest\x1a\x1f.crewd.v1.GetServerInfoResponse\x12\x38\n\x05\x44rain\x12\x16.crewd.v1.DrainRequest\x1a\x17.crewd.v1.DrainResponse\x12\x41\n\x08\x44iagnose\x12\x19.crewd.v1.DiagnoseRequest\x1a\x1a.crewd.v1.DiagnoseResponseB:\n\x0c\x64\x65v.crewd.v1P\x01Z\x1d\x63rewd.dev/go/crewd/v1;crewdv1\xaa\x02\x08\x43rewd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crewd.v1.daemon_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z\035crewd.dev/go/crewd/v1;crewdv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.crewd.v1P\001Z\035crewd.dev/go/crewd/v1;crewdv1\252\002\010Crewd.V1'
   _globals['_DRAINMODE']._serialized_start=444
   _globals['_DRAINMODE']._serialized_end=534
   _globals['_GETSERVERINFOREQUEST']._serialized_start=124

@@ -24,14 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x63rewd/v1/diagnosis.proto\x12\x08\x63rewd.v1\"\xc5\x01\n\x07\x46inding\x12\n\n\x02id\x18\x01 \x01(\t\x12+\n\x08severity\x18\x02 \x01(\x0e\x32\x19.crewd.v1.FindingSeverity\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x04 \x01(\t\x12/\n\x07\x64\x65tails\x18\x05 \x03(\x0b\x32\x1e.crewd.v1.Finding.DetailsEntry\x1a.\n\x0c\x44\x65tailsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01*\xa1\x01\n\x0f\x46indingSeverity\x12 \n\x1c\x46INDING_SEVERITY_UNSPECIFIED\x10\x00\x12\x17\n\x13\x46INDING_SEVERITY_OK\x10\x01\x12\x19\n\x15\x46INDING_SEVERITY_INFO\x10\x02\x12\x1c\n\x18\x46INDING_SEVERITY_WARNING\x10\x03\x12\x1a\n\x16\x46INDING_SEVERITY_ERROR\x10\x04\x42\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x63rewd/v1/diagnosis.proto\x12\x08\x63rewd.v1\"\xc5\x01\n\x07\x46inding\x12\n\n\x02id\x18\x01 \x01(\t\x12+\n\x08severity\x18\x02 \x01(\x0e\x32\x19.crewd.v1.FindingSeverity\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x04 \x01(\t\x12/\n\x07\x64\x65tails\x18\x05 \x03(\x0b\x32\x1e.crewd.v1.Finding.DetailsEntry\x1a.\n\x0c\x44\x65tailsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01*\xa1\x01\n\x0f\x46indingSeverity\x12 \n\x1c\x46INDING_SEVERITY_UNSPECIFIED\x10\x00\x12\x17\n\x13\x46INDING_SEVERITY_OK\x10\x01\x12\x19\n\x15\x46INDING_SEVERITY_INFO\x10\x02\x12\x1c\n\x18\x46INDING_SEVERITY_WARNING\x10\x03\x12\x1a\n\x16\x46INDING_SEVERITY_ERROR\x10\x04\x42:\n\x0c\x64\x65v.crewd.v1P\x01Z\x1d\x63rewd.dev/go/crewd/v1;crewdv1\xaa\x02\x08\x43rewd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crewd.v1.diagnosis_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z\035crewd.dev/go/crewd/v1;crewdv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.crewd.v1P\001Z\035crewd.dev/go/crewd/v1;crewdv1\252\002\010Crewd.V1'
   _globals['_FINDING_DETAILSENTRY']._loaded_options = None
   _globals['_FINDING_DETAILSENTRY']._serialized_options = b'8\001'
   _globals['_FINDINGSEVERITY']._serialized_start=239

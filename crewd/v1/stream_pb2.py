@@ -24,14 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x63rewd/v1/stream.proto\x12\x08\x63rewd.v1\"\x1d\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x03\"4\n\x08\x44raining\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x18\n\x10restart_expected\x18\x02 \x01(\x08\x42\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x63rewd/v1/stream.proto\x12\x08\x63rewd.v1\"\x1d\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x03\"4\n\x08\x44raining\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x18\n\x10restart_expected\x18\x02 \x01(\x08\x42:\n\x0c\x64\x65v.crewd.v1P\x01Z\x1d\x63rewd.dev/go/crewd/v1;crewdv1\xaa\x02\x08\x43rewd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crewd.v1.stream_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z\035crewd.dev/go/crewd/v1;crewdv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.crewd.v1P\001Z\035crewd.dev/go/crewd/v1;crewdv1\252\002\010Crewd.V1'
   _globals['_HEARTBEAT']._serialized_start=35
   _globals['_HEARTBEAT']._serialized_end=64
   _globals['_DRAINING']._serialized_start=66

@@ -69,6 +69,11 @@ def test_the_state_directory_may_be_named_before_and_after_the_command(
     assert json.loads(after.stdout)["state_dir"] == {"path": named, "rule": "--state-dir"}
 
 
+def test_where_prints_one_path_alone_for_scripts(home: Home, crewd: Type) -> None:
+    assert crewd("where", "socket").stdout == f"{home.runtime / 'crewd' / 'crewd.sock'}\n"
+    assert crewd("where", "state-dir").stdout == f"{home.state_dir}\n"
+
+
 def test_where_loads_neither_grpc_nor_asyncio() -> None:
     loaded = "import sys, crewd.cli.where; print(*{'grpc', 'asyncio'} & set(sys.modules))"
     done = subprocess.run(

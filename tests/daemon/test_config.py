@@ -11,9 +11,9 @@ from crewd.paths import StatePaths
 from crewd.refusal import Exit, Refusal
 
 
-def test_without_options_and_variables_there_are_defaults(tmp_path: Path) -> None:
-    state_dir = tmp_path.resolve() / ".local" / "state" / "crewd"
-    assert read_config({"HOME": str(tmp_path)}, Options()) == Config(
+def test_without_options_and_variables_there_are_defaults() -> None:
+    state_dir = Path("/nobody/.local/state/crewd")
+    assert read_config({"HOME": "/nobody"}, Options()) == Config(
         paths=StatePaths(state_dir),
         socket=state_dir / "crewd.sock",
         host=HostMode.AUTO,

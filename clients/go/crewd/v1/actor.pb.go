@@ -160,7 +160,8 @@ const file_crewd_v1_actor_proto_rawDesc = "" +
 	"\x13ACTOR_KIND_OPERATOR\x10\x01\x12\x15\n" +
 	"\x11ACTOR_KIND_WORKER\x10\x02\x12\x15\n" +
 	"\x11ACTOR_KIND_POLICY\x10\x03\x12\x15\n" +
-	"\x11ACTOR_KIND_DAEMON\x10\x04B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x11ACTOR_KIND_DAEMON\x10\x04B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_actor_proto_rawDescOnce sync.Once

@@ -318,7 +318,8 @@ const file_crewd_v1_artifact_proto_rawDesc = "" +
 	"\x16ARTIFACT_KIND_PROGRESS\x10\b\x12\x15\n" +
 	"\x11ARTIFACT_KIND_LOG\x10\t\x12\x16\n" +
 	"\x12ARTIFACT_KIND_FILE\x10\n" +
-	"B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_artifact_proto_rawDescOnce sync.Once

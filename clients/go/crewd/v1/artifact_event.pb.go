@@ -73,7 +73,8 @@ const file_crewd_v1_artifact_event_proto_rawDesc = "" +
 	"\n" +
 	"\x1dcrewd/v1/artifact_event.proto\x12\bcrewd.v1\x1a\x17crewd/v1/artifact.proto\"B\n" +
 	"\x10ArtifactRecorded\x12.\n" +
-	"\bartifact\x18\x01 \x01(\v2\x12.crewd.v1.ArtifactR\bartifactB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\bartifact\x18\x01 \x01(\v2\x12.crewd.v1.ArtifactR\bartifactB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_artifact_event_proto_rawDescOnce sync.Once

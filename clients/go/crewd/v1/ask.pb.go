@@ -786,7 +786,8 @@ const file_crewd_v1_ask_proto_rawDesc = "" +
 	"\rDELIVERY_NONE\x10\x01\x12\x13\n" +
 	"\x0fDELIVERY_QUEUED\x10\x02\x12\x16\n" +
 	"\x12DELIVERY_DELIVERED\x10\x03\x12\x1a\n" +
-	"\x16DELIVERY_UNDELIVERABLE\x10\x04B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x16DELIVERY_UNDELIVERABLE\x10\x04B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_ask_proto_rawDescOnce sync.Once

@@ -328,7 +328,8 @@ const file_crewd_v1_ask_event_proto_rawDesc = "" +
 	"\fSteerUpdated\x12\x19\n" +
 	"\bsteer_id\x18\x01 \x01(\tR\asteerId\x12-\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x15.crewd.v1.SteerStatusR\x06status\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04textB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x04text\x18\x03 \x01(\tR\x04textB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_ask_event_proto_rawDescOnce sync.Once

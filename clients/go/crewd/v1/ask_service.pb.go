@@ -618,7 +618,8 @@ const file_crewd_v1_ask_service_proto_rawDesc = "" +
 	"\bListAsks\x12\x19.crewd.v1.ListAsksRequest\x1a\x1a.crewd.v1.ListAsksResponse\x12;\n" +
 	"\x06GetAsk\x12\x17.crewd.v1.GetAskRequest\x1a\x18.crewd.v1.GetAskResponse\x12F\n" +
 	"\tWatchAsks\x12\x1a.crewd.v1.WatchAsksRequest\x1a\x1b.crewd.v1.WatchAsksResponse0\x01\x12D\n" +
-	"\tAnswerAsk\x12\x1a.crewd.v1.AnswerAskRequest\x1a\x1b.crewd.v1.AnswerAskResponseB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\tAnswerAsk\x12\x1a.crewd.v1.AnswerAskRequest\x1a\x1b.crewd.v1.AnswerAskResponseB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_ask_service_proto_rawDescOnce sync.Once

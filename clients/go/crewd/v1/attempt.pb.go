@@ -611,7 +611,8 @@ const file_crewd_v1_attempt_proto_rawDesc = "" +
 	"\x11OUTCOME_CANCELLED\x10\x03\x12\x15\n" +
 	"\x11OUTCOME_TIMED_OUT\x10\x04\x12\x10\n" +
 	"\fOUTCOME_LOST\x10\x05\x12\x1b\n" +
-	"\x17OUTCOME_NEEDS_ATTENTION\x10\x06B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x17OUTCOME_NEEDS_ATTENTION\x10\x06B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_attempt_proto_rawDescOnce sync.Once

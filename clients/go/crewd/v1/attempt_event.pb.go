@@ -753,7 +753,8 @@ const file_crewd_v1_attempt_event_proto_rawDesc = "" +
 	"\x05cause\x18\x01 \x01(\x0e2\x0f.crewd.v1.CauseR\x05cause\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x129\n" +
 	"\n" +
-	"retry_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tretryTimeB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"retry_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tretryTimeB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_attempt_event_proto_rawDescOnce sync.Once

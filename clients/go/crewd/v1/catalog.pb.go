@@ -1034,7 +1034,8 @@ const file_crewd_v1_catalog_proto_rawDesc = "" +
 	"\x0fCatalogSeverity\x12 \n" +
 	"\x1cCATALOG_SEVERITY_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CATALOG_SEVERITY_ERROR\x10\x01\x12\x1c\n" +
-	"\x18CATALOG_SEVERITY_WARNING\x10\x02B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x18CATALOG_SEVERITY_WARNING\x10\x02B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_catalog_proto_rawDescOnce sync.Once

@@ -1093,7 +1093,8 @@ const file_crewd_v1_catalog_service_proto_rawDesc = "" +
 	"\n" +
 	"ListSkills\x12\x1b.crewd.v1.ListSkillsRequest\x1a\x1c.crewd.v1.ListSkillsResponse\x12A\n" +
 	"\bGetSkill\x12\x19.crewd.v1.GetSkillRequest\x1a\x1a.crewd.v1.GetSkillResponse\x12V\n" +
-	"\x0fValidateCatalog\x12 .crewd.v1.ValidateCatalogRequest\x1a!.crewd.v1.ValidateCatalogResponseB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x0fValidateCatalog\x12 .crewd.v1.ValidateCatalogRequest\x1a!.crewd.v1.ValidateCatalogResponseB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_catalog_service_proto_rawDescOnce sync.Once

@@ -377,7 +377,8 @@ const file_crewd_v1_daemon_service_proto_rawDesc = "" +
 	"\rDaemonService\x12P\n" +
 	"\rGetServerInfo\x12\x1e.crewd.v1.GetServerInfoRequest\x1a\x1f.crewd.v1.GetServerInfoResponse\x128\n" +
 	"\x05Drain\x12\x16.crewd.v1.DrainRequest\x1a\x17.crewd.v1.DrainResponse\x12A\n" +
-	"\bDiagnose\x12\x19.crewd.v1.DiagnoseRequest\x1a\x1a.crewd.v1.DiagnoseResponseB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\bDiagnose\x12\x19.crewd.v1.DiagnoseRequest\x1a\x1a.crewd.v1.DiagnoseResponseB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_daemon_service_proto_rawDescOnce sync.Once

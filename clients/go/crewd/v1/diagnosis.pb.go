@@ -184,7 +184,8 @@ const file_crewd_v1_diagnosis_proto_rawDesc = "" +
 	"\x13FINDING_SEVERITY_OK\x10\x01\x12\x19\n" +
 	"\x15FINDING_SEVERITY_INFO\x10\x02\x12\x1c\n" +
 	"\x18FINDING_SEVERITY_WARNING\x10\x03\x12\x1a\n" +
-	"\x16FINDING_SEVERITY_ERROR\x10\x04B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x16FINDING_SEVERITY_ERROR\x10\x04B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_diagnosis_proto_rawDescOnce sync.Once

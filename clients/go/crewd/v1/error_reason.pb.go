@@ -259,7 +259,8 @@ const file_crewd_v1_error_reason_proto_rawDesc = "" +
 	"\x17ERROR_REASON_RECOVERING\x10\x1e\x12\x1b\n" +
 	"\x17ERROR_REASON_QUEUE_FULL\x10\x1f\x12\x19\n" +
 	"\x15ERROR_REASON_INTERNAL\x10 \x12!\n" +
-	"\x1dERROR_REASON_ARTIFACT_DAMAGED\x10!B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x1dERROR_REASON_ARTIFACT_DAMAGED\x10!B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_error_reason_proto_rawDescOnce sync.Once

@@ -754,7 +754,8 @@ const file_crewd_v1_event_proto_rawDesc = "" +
 	"\x11artifact_recorded\x18B \x01(\v2\x1a.crewd.v1.ArtifactRecordedH\x00R\x10artifactRecorded\x12=\n" +
 	"\rlimit_reached\x18F \x01(\v2\x16.crewd.v1.LimitReachedH\x00R\flimitReached\x12@\n" +
 	"\x0ewarning_raised\x18G \x01(\v2\x17.crewd.v1.WarningRaisedH\x00R\rwarningRaisedB\t\n" +
-	"\apayloadB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\apayloadB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_event_proto_rawDescOnce sync.Once

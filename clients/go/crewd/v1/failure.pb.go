@@ -324,7 +324,8 @@ const file_crewd_v1_failure_proto_rawDesc = "" +
 	"\rCAUSE_STALLED\x10\x13\x12\x16\n" +
 	"\x12CAUSE_CHECK_FAILED\x10\x14\x12\x12\n" +
 	"\x0eCAUSE_REPORTED\x10\x15\x12\x13\n" +
-	"\x0fCAUSE_CANCELLED\x10\x16B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x0fCAUSE_CANCELLED\x10\x16B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_failure_proto_rawDescOnce sync.Once

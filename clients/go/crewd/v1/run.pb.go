@@ -840,7 +840,8 @@ const file_crewd_v1_run_proto_rawDesc = "" +
 	"\x15RUN_STATUS_CANCELLING\x10\x05\x12\x18\n" +
 	"\x14RUN_STATUS_COMPLETED\x10\x06\x12\x15\n" +
 	"\x11RUN_STATUS_FAILED\x10\a\x12\x18\n" +
-	"\x14RUN_STATUS_CANCELLED\x10\bB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x14RUN_STATUS_CANCELLED\x10\bB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_run_proto_rawDescOnce sync.Once

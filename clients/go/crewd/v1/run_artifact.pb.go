@@ -374,7 +374,8 @@ const file_crewd_v1_run_artifact_proto_rawDesc = "" +
 	"\vnext_offset\x18\x04 \x01(\x03R\n" +
 	"nextOffset\x12\x10\n" +
 	"\x03eof\x18\x05 \x01(\bR\x03eof\x12)\n" +
-	"\x10truncated_before\x18\x06 \x01(\bR\x0ftruncatedBeforeB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x10truncated_before\x18\x06 \x01(\bR\x0ftruncatedBeforeB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_run_artifact_proto_rawDescOnce sync.Once

@@ -729,7 +729,8 @@ const file_crewd_v1_run_event_proto_rawDesc = "" +
 	"CancelMode\x12\x1b\n" +
 	"\x17CANCEL_MODE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14CANCEL_MODE_GRACEFUL\x10\x01\x12\x15\n" +
-	"\x11CANCEL_MODE_FORCE\x10\x02B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x11CANCEL_MODE_FORCE\x10\x02B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_run_event_proto_rawDescOnce sync.Once

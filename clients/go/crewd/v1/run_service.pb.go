@@ -850,7 +850,8 @@ const file_crewd_v1_run_service_proto_rawDesc = "" +
 	"ReadOutput\x12\x1b.crewd.v1.ReadOutputRequest\x1a\x1c.crewd.v1.ReadOutputResponse0\x01\x12P\n" +
 	"\rListArtifacts\x12\x1e.crewd.v1.ListArtifactsRequest\x1a\x1f.crewd.v1.ListArtifactsResponse\x12O\n" +
 	"\fReadArtifact\x12\x1d.crewd.v1.ReadArtifactRequest\x1a\x1e.crewd.v1.ReadArtifactResponse0\x01\x12D\n" +
-	"\tDeleteRun\x12\x1a.crewd.v1.DeleteRunRequest\x1a\x1b.crewd.v1.DeleteRunResponseB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\tDeleteRun\x12\x1a.crewd.v1.DeleteRunRequest\x1a\x1b.crewd.v1.DeleteRunResponseB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_run_service_proto_rawDescOnce sync.Once

@@ -843,7 +843,8 @@ const file_crewd_v1_run_task_proto_rawDesc = "" +
 	"\x16RESOLUTION_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11RESOLUTION_ACCEPT\x10\x01\x12\x13\n" +
 	"\x0fRESOLUTION_FAIL\x10\x02\x12\x13\n" +
-	"\x0fRESOLUTION_SKIP\x10\x03B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x0fRESOLUTION_SKIP\x10\x03B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_run_task_proto_rawDescOnce sync.Once

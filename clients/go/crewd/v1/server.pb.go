@@ -581,7 +581,8 @@ const file_crewd_v1_server_proto_rawDesc = "" +
 	"\x17HOST_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16HOST_STATUS_CONNECTING\x10\x01\x12\x15\n" +
 	"\x11HOST_STATUS_READY\x10\x02\x12\x1b\n" +
-	"\x17HOST_STATUS_UNREACHABLE\x10\x03B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x17HOST_STATUS_UNREACHABLE\x10\x03B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_server_proto_rawDescOnce sync.Once

@@ -1075,7 +1075,8 @@ const file_crewd_v1_spec_proto_rawDesc = "" +
 	"\x1bON_NEEDS_ATTENTION_CONTINUE\x10\x02*J\n" +
 	"\rWorkspaceMode\x12\x1e\n" +
 	"\x1aWORKSPACE_MODE_UNSPECIFIED\x10\x00\x12\x19\n" +
-	"\x15WORKSPACE_MODE_SHARED\x10\x01B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x15WORKSPACE_MODE_SHARED\x10\x01B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_spec_proto_rawDescOnce sync.Once

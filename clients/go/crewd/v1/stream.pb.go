@@ -133,7 +133,8 @@ const file_crewd_v1_stream_proto_rawDesc = "" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\"M\n" +
 	"\bDraining\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12)\n" +
-	"\x10restart_expected\x18\x02 \x01(\bR\x0frestartExpectedB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x10restart_expected\x18\x02 \x01(\bR\x0frestartExpectedB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_stream_proto_rawDescOnce sync.Once

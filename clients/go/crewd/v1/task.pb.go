@@ -867,7 +867,8 @@ const file_crewd_v1_task_proto_rawDesc = "" +
 	"\x16STEER_STATUS_DELIVERED\x10\x02\x12\x15\n" +
 	"\x11STEER_STATUS_SEEN\x10\x03\x12\x18\n" +
 	"\x14STEER_STATUS_EXPIRED\x10\x04\x12\x1e\n" +
-	"\x1aSTEER_STATUS_UNDELIVERABLE\x10\x05B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x1aSTEER_STATUS_UNDELIVERABLE\x10\x05B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_task_proto_rawDescOnce sync.Once

@@ -445,7 +445,8 @@ const file_crewd_v1_task_event_proto_rawDesc = "" +
 	"\x16TASKS_ADDED_CAUSE_SPEC\x10\x01\x12\x1a\n" +
 	"\x16TASKS_ADDED_CAUSE_PLAN\x10\x02\x12\x1f\n" +
 	"\x1bTASKS_ADDED_CAUSE_DELEGATED\x10\x03\x12\x1a\n" +
-	"\x16TASKS_ADDED_CAUSE_LOOP\x10\x04B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x16TASKS_ADDED_CAUSE_LOOP\x10\x04B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_task_event_proto_rawDescOnce sync.Once

@@ -187,7 +187,8 @@ const file_crewd_v1_usage_proto_rawDesc = "" +
 	"\f_cost_micros*F\n" +
 	"\vUsageSource\x12\x1c\n" +
 	"\x18USAGE_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n" +
-	"\x15USAGE_SOURCE_REPORTED\x10\x01B\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x15USAGE_SOURCE_REPORTED\x10\x01B:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_usage_proto_rawDescOnce sync.Once

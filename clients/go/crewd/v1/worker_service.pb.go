@@ -872,7 +872,8 @@ const file_crewd_v1_worker_service_proto_rawDesc = "" +
 	"\aWaitAsk\x12\x18.crewd.v1.WaitAskRequest\x1a\x19.crewd.v1.WaitAskResponse\x12S\n" +
 	"\x0eReportProgress\x12\x1f.crewd.v1.ReportProgressRequest\x1a .crewd.v1.ReportProgressResponse\x12M\n" +
 	"\fSubmitResult\x12\x1d.crewd.v1.SubmitResultRequest\x1a\x1e.crewd.v1.SubmitResultResponse\x12S\n" +
-	"\x0eRecordArtifact\x12\x1f.crewd.v1.RecordArtifactRequest\x1a .crewd.v1.RecordArtifactResponseB\x1fZ\x1dcrewd.dev/go/crewd/v1;crewdv1b\x06proto3"
+	"\x0eRecordArtifact\x12\x1f.crewd.v1.RecordArtifactRequest\x1a .crewd.v1.RecordArtifactResponseB:\n" +
+	"\fdev.crewd.v1P\x01Z\x1dcrewd.dev/go/crewd/v1;crewdv1\xaa\x02\bCrewd.V1b\x06proto3"
 
 var (
 	file_crewd_v1_worker_service_proto_rawDescOnce sync.Once

@@ -121,7 +121,7 @@ def _crewd() -> str:
     if found is None:
         raise Refusal(
             f"no daemon runs for {locate.state_dir(os.environ)}, and there is no `crewd` to start",
-            hint="install it (pip install crewd), or put it into the PATH",
+            hint="install the daemon, crewd, beside this command, or put it into the PATH",
             code=Exit.NO_DAEMON,
         )
     return found

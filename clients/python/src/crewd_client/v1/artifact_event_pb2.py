@@ -25,14 +25,14 @@ _sym_db = _symbol_database.Default()
 from crewd_client.v1 import artifact_pb2 as crewd_dot_v1_dot_artifact__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x63rewd/v1/artifact_event.proto\x12\x08\x63rewd.v1\x1a\x17\x63rewd/v1/artifact.proto\"8\n\x10\x41rtifactRecorded\x12$\n\x08\x61rtifact\x18\x01 \x01(\x0b\x32\x12.crewd.v1.ArtifactB\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x63rewd/v1/artifact_event.proto\x12\x08\x63rewd.v1\x1a\x17\x63rewd/v1/artifact.proto\"8\n\x10\x41rtifactRecorded\x12$\n\x08\x61rtifact\x18\x01 \x01(\x0b\x32\x12.crewd.v1.ArtifactB:\n\x0c\x64\x65v.crewd.v1P\x01Z\x1d\x63rewd.dev/go/crewd/v1;crewdv1\xaa\x02\x08\x43rewd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crewd_client.v1.artifact_event_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z\035crewd.dev/go/crewd/v1;crewdv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.crewd.v1P\001Z\035crewd.dev/go/crewd/v1;crewdv1\252\002\010Crewd.V1'
   _globals['_ARTIFACTRECORDED']._serialized_start=68
   _globals['_ARTIFACTRECORDED']._serialized_end=124
 # @@protoc_insertion_point(module_scope)

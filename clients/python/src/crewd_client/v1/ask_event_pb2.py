@@ -26,14 +26,14 @@ from crewd_client.v1 import ask_pb2 as crewd_dot_v1_dot_ask__pb2
 from crewd_client.v1 import task_pb2 as crewd_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x63rewd/v1/ask_event.proto\x12\x08\x63rewd.v1\x1a\x12\x63rewd/v1/ask.proto\x1a\x13\x63rewd/v1/task.proto\"\'\n\tAskOpened\x12\x1a\n\x03\x61sk\x18\x01 \x01(\x0b\x32\r.crewd.v1.Ask\"1\n\x0b\x41skAttached\x12\x0e\n\x06\x61sk_id\x18\x01 \x01(\t\x12\x12\n\nworker_ref\x18\x02 \x01(\t\"g\n\nAskSettled\x12\x0e\n\x06\x61sk_id\x18\x01 \x01(\t\x12$\n\x07outcome\x18\x02 \x01(\x0e\x32\x13.crewd.v1.AskStatus\x12#\n\x06\x61nswer\x18\x03 \x01(\x0b\x32\x13.crewd.v1.AskAnswer\"D\n\x0c\x41skDelivered\x12\x0e\n\x06\x61sk_id\x18\x01 \x01(\t\x12$\n\x08\x64\x65livery\x18\x02 \x01(\x0e\x32\x12.crewd.v1.Delivery\"U\n\x0cSteerUpdated\x12\x10\n\x08steer_id\x18\x01 \x01(\t\x12%\n\x06status\x18\x02 \x01(\x0e\x32\x15.crewd.v1.SteerStatus\x12\x0c\n\x04text\x18\x03 \x01(\tB\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x63rewd/v1/ask_event.proto\x12\x08\x63rewd.v1\x1a\x12\x63rewd/v1/ask.proto\x1a\x13\x63rewd/v1/task.proto\"\'\n\tAskOpened\x12\x1a\n\x03\x61sk\x18\x01 \x01(\x0b\x32\r.crewd.v1.Ask\"1\n\x0b\x41skAttached\x12\x0e\n\x06\x61sk_id\x18\x01 \x01(\t\x12\x12\n\nworker_ref\x18\x02 \x01(\t\"g\n\nAskSettled\x12\x0e\n\x06\x61sk_id\x18\x01 \x01(\t\x12$\n\x07outcome\x18\x02 \x01(\x0e\x32\x13.crewd.v1.AskStatus\x12#\n\x06\x61nswer\x18\x03 \x01(\x0b\x32\x13.crewd.v1.AskAnswer\"D\n\x0c\x41skDelivered\x12\x0e\n\x06\x61sk_id\x18\x01 \x01(\t\x12$\n\x08\x64\x65livery\x18\x02 \x01(\x0e\x32\x12.crewd.v1.Delivery\"U\n\x0cSteerUpdated\x12\x10\n\x08steer_id\x18\x01 \x01(\t\x12%\n\x06status\x18\x02 \x01(\x0e\x32\x15.crewd.v1.SteerStatus\x12\x0c\n\x04text\x18\x03 \x01(\tB:\n\x0c\x64\x65v.crewd.v1P\x01Z\x1d\x63rewd.dev/go/crewd/v1;crewdv1\xaa\x02\x08\x43rewd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crewd_client.v1.ask_event_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z\035crewd.dev/go/crewd/v1;crewdv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.crewd.v1P\001Z\035crewd.dev/go/crewd/v1;crewdv1\252\002\010Crewd.V1'
   _globals['_ASKOPENED']._serialized_start=79
   _globals['_ASKOPENED']._serialized_end=118
   _globals['_ASKATTACHED']._serialized_start=120

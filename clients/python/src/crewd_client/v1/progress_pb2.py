@@ -25,14 +25,14 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x63rewd/v1/progress.proto\x12\x08\x63rewd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"|\n\x08Progress\x12\x14\n\x07percent\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04step\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12/\n\x0bupdate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\n\x08_percentB\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x63rewd/v1/progress.proto\x12\x08\x63rewd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"|\n\x08Progress\x12\x14\n\x07percent\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x0c\n\x04step\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12/\n\x0bupdate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\n\x08_percentB:\n\x0c\x64\x65v.crewd.v1P\x01Z\x1d\x63rewd.dev/go/crewd/v1;crewdv1\xaa\x02\x08\x43rewd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crewd_client.v1.progress_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z\035crewd.dev/go/crewd/v1;crewdv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.crewd.v1P\001Z\035crewd.dev/go/crewd/v1;crewdv1\252\002\010Crewd.V1'
   _globals['_PROGRESS']._serialized_start=70
   _globals['_PROGRESS']._serialized_end=194
 # @@protoc_insertion_point(module_scope)

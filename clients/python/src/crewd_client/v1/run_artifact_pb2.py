@@ -25,14 +25,14 @@ _sym_db = _symbol_database.Default()
 from crewd_client.v1 import artifact_pb2 as crewd_dot_v1_dot_artifact__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x63rewd/v1/run_artifact.proto\x12\x08\x63rewd.v1\x1a\x17\x63rewd/v1/artifact.proto\"\x85\x01\n\x14ListArtifactsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07task_id\x18\x02 \x01(\t\x12%\n\x05kinds\x18\x03 \x03(\x0e\x32\x16.crewd.v1.ArtifactKind\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"o\n\x15ListArtifactsResponse\x12%\n\tartifacts\x18\x01 \x03(\x0b\x32\x12.crewd.v1.Artifact\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x16\n\x0e\x61s_of_sequence\x18\x03 \x01(\x03\"g\n\x13ReadArtifactRequest\x12\x13\n\x0b\x61rtifact_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0e\n\x06offset\x18\x04 \x01(\x03\x12\r\n\x05limit\x18\x05 \x01(\x03\"\x96\x01\n\x14ReadArtifactResponse\x12$\n\x08\x61rtifact\x18\x01 \x01(\x0b\x32\x12.crewd.v1.Artifact\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x13\n\x0bnext_offset\x18\x04 \x01(\x03\x12\x0b\n\x03\x65of\x18\x05 \x01(\x08\x12\x18\n\x10truncated_before\x18\x06 \x01(\x08\x42\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x63rewd/v1/run_artifact.proto\x12\x08\x63rewd.v1\x1a\x17\x63rewd/v1/artifact.proto\"\x85\x01\n\x14ListArtifactsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07task_id\x18\x02 \x01(\t\x12%\n\x05kinds\x18\x03 \x03(\x0e\x32\x16.crewd.v1.ArtifactKind\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"o\n\x15ListArtifactsResponse\x12%\n\tartifacts\x18\x01 \x03(\x0b\x32\x12.crewd.v1.Artifact\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x16\n\x0e\x61s_of_sequence\x18\x03 \x01(\x03\"g\n\x13ReadArtifactRequest\x12\x13\n\x0b\x61rtifact_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0e\n\x06offset\x18\x04 \x01(\x03\x12\r\n\x05limit\x18\x05 \x01(\x03\"\x96\x01\n\x14ReadArtifactResponse\x12$\n\x08\x61rtifact\x18\x01 \x01(\x0b\x32\x12.crewd.v1.Artifact\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x13\n\x0bnext_offset\x18\x04 \x01(\x03\x12\x0b\n\x03\x65of\x18\x05 \x01(\x08\x12\x18\n\x10truncated_before\x18\x06 \x01(\x08\x42:\n\x0c\x64\x65v.crewd.v1P\x01Z\x1d\x63rewd.dev/go/crewd/v1;crewdv1\xaa\x02\x08\x43rewd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crewd_client.v1.run_artifact_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z\035crewd.dev/go/crewd/v1;crewdv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.crewd.v1P\001Z\035crewd.dev/go/crewd/v1;crewdv1\252\002\010Crewd.V1'
   _globals['_LISTARTIFACTSREQUEST']._serialized_start=67
   _globals['_LISTARTIFACTSREQUEST']._serialized_end=200
   _globals['_LISTARTIFACTSRESPONSE']._serialized_start=202

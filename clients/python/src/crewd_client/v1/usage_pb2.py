@@ -24,14 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x63rewd/v1/usage.proto\x12\x08\x63rewd.v1\"\xcb\x01\n\x05Usage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12\x15\n\routput_tokens\x18\x02 \x01(\x03\x12\x19\n\x11\x63\x61\x63he_read_tokens\x18\x03 \x01(\x03\x12\x1a\n\x12\x63\x61\x63he_write_tokens\x18\x04 \x01(\x03\x12\r\n\x05turns\x18\x05 \x01(\x03\x12\x18\n\x0b\x63ost_micros\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12%\n\x06source\x18\x07 \x01(\x0e\x32\x15.crewd.v1.UsageSourceB\x0e\n\x0c_cost_micros*F\n\x0bUsageSource\x12\x1c\n\x18USAGE_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n\x15USAGE_SOURCE_REPORTED\x10\x01\x42\x1fZ\x1d\x63rewd.dev/go/crewd/v1;crewdv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14\x63rewd/v1/usage.proto\x12\x08\x63rewd.v1\"\xcb\x01\n\x05Usage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12\x15\n\routput_tokens\x18\x02 \x01(\x03\x12\x19\n\x11\x63\x61\x63he_read_tokens\x18\x03 \x01(\x03\x12\x1a\n\x12\x63\x61\x63he_write_tokens\x18\x04 \x01(\x03\x12\r\n\x05turns\x18\x05 \x01(\x03\x12\x18\n\x0b\x63ost_micros\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12%\n\x06source\x18\x07 \x01(\x0e\x32\x15.crewd.v1.UsageSourceB\x0e\n\x0c_cost_micros*F\n\x0bUsageSource\x12\x1c\n\x18USAGE_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n\x15USAGE_SOURCE_REPORTED\x10\x01\x42:\n\x0c\x64\x65v.crewd.v1P\x01Z\x1d\x63rewd.dev/go/crewd/v1;crewdv1\xaa\x02\x08\x43rewd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'crewd_client.v1.usage_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z\035crewd.dev/go/crewd/v1;crewdv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\014dev.crewd.v1P\001Z\035crewd.dev/go/crewd/v1;crewdv1\252\002\010Crewd.V1'
   _globals['_USAGESOURCE']._serialized_start=240
   _globals['_USAGESOURCE']._serialized_end=310
   _globals['_USAGE']._serialized_start=35

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file crewd/v1/artifact_event.proto.
  */
 export const file_crewd_v1_artifact_event: GenFile = /*@__PURE__*/
-  fileDesc("Ch1jcmV3ZC92MS9hcnRpZmFjdF9ldmVudC5wcm90bxIIY3Jld2QudjEiOAoQQXJ0aWZhY3RSZWNvcmRlZBIkCghhcnRpZmFjdBgBIAEoCzISLmNyZXdkLnYxLkFydGlmYWN0Qh9aHWNyZXdkLmRldi9nby9jcmV3ZC92MTtjcmV3ZHYxYgZwcm90bzM", [file_crewd_v1_artifact]);
+  fileDesc("Ch1jcmV3ZC92MS9hcnRpZmFjdF9ldmVudC5wcm90bxIIY3Jld2QudjEiOAoQQXJ0aWZhY3RSZWNvcmRlZBIkCghhcnRpZmFjdBgBIAEoCzISLmNyZXdkLnYxLkFydGlmYWN0QjoKDGRldi5jcmV3ZC52MVABWh1jcmV3ZC5kZXYvZ28vY3Jld2QvdjE7Y3Jld2R2MaoCCENyZXdkLlYxYgZwcm90bzM", [file_crewd_v1_artifact]);
 
 /**
  * Payload: something is kept. Its bytes were durable before this was recorded.

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file crewd/v1/progress.proto.
  */
 export const file_crewd_v1_progress: GenFile = /*@__PURE__*/
-  fileDesc("ChdjcmV3ZC92MS9wcm9ncmVzcy5wcm90bxIIY3Jld2QudjEifAoIUHJvZ3Jlc3MSFAoHcGVyY2VudBgBIAEoAUgAiAEBEgwKBHN0ZXAYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIvCgt1cGRhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCgoIX3BlcmNlbnRCH1odY3Jld2QuZGV2L2dvL2NyZXdkL3YxO2NyZXdkdjFiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChdjcmV3ZC92MS9wcm9ncmVzcy5wcm90bxIIY3Jld2QudjEifAoIUHJvZ3Jlc3MSFAoHcGVyY2VudBgBIAEoAUgAiAEBEgwKBHN0ZXAYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIvCgt1cGRhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCgoIX3BlcmNlbnRCOgoMZGV2LmNyZXdkLnYxUAFaHWNyZXdkLmRldi9nby9jcmV3ZC92MTtjcmV3ZHYxqgIIQ3Jld2QuVjFiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * How far work has come, as the worker tells it. For people; nothing is decided by it.

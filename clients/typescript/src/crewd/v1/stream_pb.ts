@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file crewd/v1/stream.proto.
  */
 export const file_crewd_v1_stream: GenFile = /*@__PURE__*/
-  fileDesc("ChVjcmV3ZC92MS9zdHJlYW0ucHJvdG8SCGNyZXdkLnYxIh0KCUhlYXJ0YmVhdBIQCghzZXF1ZW5jZRgBIAEoAyI0CghEcmFpbmluZxIOCgZyZWFzb24YASABKAkSGAoQcmVzdGFydF9leHBlY3RlZBgCIAEoCEIfWh1jcmV3ZC5kZXYvZ28vY3Jld2QvdjE7Y3Jld2R2MWIGcHJvdG8z");
+  fileDesc("ChVjcmV3ZC92MS9zdHJlYW0ucHJvdG8SCGNyZXdkLnYxIh0KCUhlYXJ0YmVhdBIQCghzZXF1ZW5jZRgBIAEoAyI0CghEcmFpbmluZxIOCgZyZWFzb24YASABKAkSGAoQcmVzdGFydF9leHBlY3RlZBgCIAEoCEI6CgxkZXYuY3Jld2QudjFQAVodY3Jld2QuZGV2L2dvL2NyZXdkL3YxO2NyZXdkdjGqAghDcmV3ZC5WMWIGcHJvdG8z");
 
 /**
  * Sent when a stream has been quiet for the `heartbeat_interval` that `GetServerInfo` tells. A
