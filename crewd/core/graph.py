@@ -29,17 +29,24 @@ def check(tasks: Sequence[TaskSpec]) -> None:
 
 def _check_known(tasks: Sequence[TaskSpec]) -> None:
     known = {task.id for task in tasks}
-    violations = [
-        Violation(f"tasks[{index}].depends_on", f"task {task.id} depends on unknown task {needed}")
+    unknown = [
+        (index, task.id, needed)
         for index, task in enumerate(tasks)
         for needed in task.depends_on
         if needed not in known
     ]
-    if violations:
+    if unknown:
+        violations = [
+            Violation(f"tasks[{index}].depends_on", f"task {task} depends on unknown task {needed}")
+            for index, task, needed in unknown
+        ]
+        _, task_id, depends_on = unknown[0]
         raise CrewdError(
             Reason.GRAPH_UNKNOWN_TASK,
             f"{violations[0].description}; name a task of this run",
             violations=violations,
+            task_id=task_id,
+            depends_on=depends_on,
         )
 
 

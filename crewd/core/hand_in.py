@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from crewd.core.control import status_conflict
 from crewd.core.dispatch import is_stopping, say
 from crewd.core.effects import CloseStdin
 from crewd.core.errors import CrewdError, Reason, Violation
@@ -38,7 +39,7 @@ def check_result(turn: Turn, attempt: Attempt, given: ResultGiven) -> None:
     """Refuse, with all that is wrong, a result that the worker can hand in again."""
     if attempt.handed_in is not None:
         message = "a result was handed in before; only the first one counts"
-        raise CrewdError(Reason.TASK_STATUS_CONFLICT, message, task_id=attempt.task_id)
+        raise status_conflict(turn.state.tasks[attempt.task_id], message)
     problems = _problems(turn, attempt, given)
     if problems:
         raise CrewdError(

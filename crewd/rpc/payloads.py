@@ -88,10 +88,11 @@ def _run_cancel_requested(to: Event, event: e.RunCancelRequested, texts: int) ->
     )
 
 
-def _run_resumed(to: Event, event: e.RunResumed, _texts: int) -> None:
+def _run_resumed(to: Event, event: e.RunResumed, texts: int) -> None:
     payload = to.run_resumed
     payload.cause = event.cause
     payload.requeued_task_ids.extend(event.requeued_task_ids[:LISTED])
+    payload.note = cut(event.note, texts)
 
 
 def _run_finished(to: Event, event: e.RunFinished, texts: int) -> None:

@@ -55,7 +55,7 @@ class Staffing:
             Reason.NOT_TRUSTED,
             f"{first.file}:{first.line}: {first.what}{more}, and the project is not trusted; "
             f"read its .crew folder, then: crewd trust {root}",
-            project_root=str(root),
+            path=str(root),
         )
 
 

@@ -24,6 +24,7 @@ def admit(log: Log, *, draining: bool, open_runs: int) -> None:
         raise CrewdError(
             Reason.QUEUE_FULL,
             f"{MAX_OPEN_RUNS} runs are open; wait for some to end, or cancel them",
+            limit=str(MAX_OPEN_RUNS),
         )
 
 
@@ -31,7 +32,12 @@ def check_disk(log: Log, what: str) -> None:
     """Raise DISK_LOW while a write would only wait for space."""
     if not log.can_admit():
         why = disk_trouble(log) or _TROUBLE["disk_low"]
-        raise CrewdError(Reason.DISK_LOW, f"{what}: {why}; free some space and try again")
+        raise CrewdError(
+            Reason.DISK_LOW,
+            f"{what}: {why}; free some space and try again",
+            free_bytes=str(log.free_bytes()),
+            needed_bytes=str(log.reserve),
+        )
 
 
 def disk_trouble(log: Log) -> str:

@@ -45,7 +45,7 @@ class Log:
         self.paused = ""
         """Why nothing is committed at the moment: the disk is low or full; "" when it goes on."""
         self._folder = path.parent
-        self._reserve = reserve
+        self.reserve = reserve
         self._on_commit = on_commit
         self._on_state = on_state
         self._on_fatal = on_fatal
@@ -75,7 +75,11 @@ class Log:
 
     def can_admit(self) -> bool:
         """Say whether new work should be taken on: it could be stored now."""
-        return not self.paused and free_bytes(self._folder) >= self._reserve
+        return not self.paused and self.free_bytes() >= self.reserve
+
+    def free_bytes(self) -> int:
+        """Give the space that is left on the disk; work is taken on from `reserve` upwards."""
+        return free_bytes(self._folder)
 
     def take_sequences(self, count: int) -> int:
         """Return the first of so many sequences in a row.

@@ -90,8 +90,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_RUN_READ_ONLY: _ErrorReason.ValueType  # 19
     """The run may only be read. Status `FAILED_PRECONDITION`. Metadata: `run_id`."""
     ERROR_REASON_DISK_LOW: _ErrorReason.ValueType  # 20
-    """The disk is too full to take on work. Status `FAILED_PRECONDITION`. Metadata: `free_bytes`,
-    `needed_bytes`.
+    """The disk is too full to take on work. Status `FAILED_PRECONDITION`. Metadata, where it was
+    measured: `free_bytes`, `needed_bytes`.
     """
     ERROR_REASON_NOT_TRUSTED: _ErrorReason.ValueType  # 21
     """The project's own configuration must be trusted first. Status `FAILED_PRECONDITION`. Metadata:
@@ -203,8 +203,8 @@ ERROR_REASON_NOT_STEERABLE: ErrorReason.ValueType  # 18
 ERROR_REASON_RUN_READ_ONLY: ErrorReason.ValueType  # 19
 """The run may only be read. Status `FAILED_PRECONDITION`. Metadata: `run_id`."""
 ERROR_REASON_DISK_LOW: ErrorReason.ValueType  # 20
-"""The disk is too full to take on work. Status `FAILED_PRECONDITION`. Metadata: `free_bytes`,
-`needed_bytes`.
+"""The disk is too full to take on work. Status `FAILED_PRECONDITION`. Metadata, where it was
+measured: `free_bytes`, `needed_bytes`.
 """
 ERROR_REASON_NOT_TRUSTED: ErrorReason.ValueType  # 21
 """The project's own configuration must be trusted first. Status `FAILED_PRECONDITION`. Metadata:

@@ -80,8 +80,8 @@ const (
 	ErrorReason_ERROR_REASON_NOT_STEERABLE ErrorReason = 18
 	// The run may only be read. Status `FAILED_PRECONDITION`. Metadata: `run_id`.
 	ErrorReason_ERROR_REASON_RUN_READ_ONLY ErrorReason = 19
-	// The disk is too full to take on work. Status `FAILED_PRECONDITION`. Metadata: `free_bytes`,
-	// `needed_bytes`.
+	// The disk is too full to take on work. Status `FAILED_PRECONDITION`. Metadata, where it was
+	// measured: `free_bytes`, `needed_bytes`.
 	ErrorReason_ERROR_REASON_DISK_LOW ErrorReason = 20
 	// The project's own configuration must be trusted first. Status `FAILED_PRECONDITION`. Metadata:
 	// `path`.

@@ -173,8 +173,8 @@ export enum ErrorReason {
   RUN_READ_ONLY = 19,
 
   /**
-   * The disk is too full to take on work. Status `FAILED_PRECONDITION`. Metadata: `free_bytes`,
-   * `needed_bytes`.
+   * The disk is too full to take on work. Status `FAILED_PRECONDITION`. Metadata, where it was
+   * measured: `free_bytes`, `needed_bytes`.
    *
    * @generated from enum value: ERROR_REASON_DISK_LOW = 20;
    */
