@@ -1,0 +1,1 @@
+"""All clients do the same: `make conformance`."""
