@@ -26,6 +26,7 @@ from crewd.runtime.clock import Clock
 from crewd.runtime.feed import Feed
 from crewd.runtime.ids import new_id
 from crewd.runtime.pump import PumpTools
+from crewd.runtime.standing import Standing
 from crewd.runtime.supervisor import DrainMode, Parts, Supervisor
 from crewd.runtime.tokens import TaskTokens
 from crewd.store import ArtifactFiles, Log, NewerDatabaseError, Reads
@@ -50,6 +51,7 @@ class Daemon:
     server: Server
     supervisor: Supervisor
     link: HostLink
+    standing: Standing
     store_id: str
 
     def side_tasks(self) -> Mapping[str, Callable[[], Awaitable[object]]]:
@@ -65,7 +67,11 @@ class Daemon:
     async def recover(self) -> None:
         open_runs = await self.supervisor.recover()
         await self.server.set_serving(serving=True)
+        self.standing.stir()
         _log.info("recovered", open_runs=open_runs)
+
+    async def follow_standing(self, tell: Callable[[str], None]) -> None:
+        await self.standing.follow(tell)
 
     async def stop(self, end: End) -> None:
         await self.supervisor.drain(DrainMode.LEAVE_RUNNING)
@@ -108,22 +114,26 @@ async def assemble(config: Config, who: life.Identity, ending: Ending) -> AsyncG
         supervisor = Supervisor(parts, tasks)
         stack.callback(supervisor.close)
         news.hear = supervisor.heard
-        server = Server(
-            Wiring(
-                supervisor=supervisor,
-                host=link,
-                drain=_drain(supervisor, ending),
-                reads=reads,
-                feed=feed,
-                auth=Auth(who.token, tokens),
-                identity=_identity(config, who, log),
-                transcripts=config.paths.transcripts,
-                artifacts=artifacts,
-                config_dir=config_dir(os.environ),
-                heartbeat_seconds=config.heartbeat_interval.total_seconds(),
-            )
+        wiring = Wiring(
+            supervisor=supervisor,
+            host=link,
+            drain=_drain(supervisor, ending),
+            reads=reads,
+            feed=feed,
+            auth=Auth(who.token, tokens),
+            identity=_identity(config, who, log),
+            transcripts=config.paths.transcripts,
+            artifacts=artifacts,
+            config_dir=config_dir(os.environ),
+            heartbeat_seconds=config.heartbeat_interval.total_seconds(),
         )
-        yield Daemon(server=server, supervisor=supervisor, link=link, store_id=log.store_id)
+        yield Daemon(
+            server=Server(wiring),
+            supervisor=supervisor,
+            link=link,
+            standing=Standing(feed, reads, link, status=wiring.status),
+            store_id=log.store_id,
+        )
 
 
 class _News:

@@ -6,13 +6,15 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 
 from crewd.instance import Lock, holder, try_lock
 from crewd.paths import StatePaths
 from crewd.refusal import Exit, Refusal, refusing
+from crewd.units import UNIT, find_installed
+from crewd.user_manager import UnreachableError, UserManager
 from crewd_client import locate
 from crewd_client.locate import DaemonFile, Location
 
@@ -21,17 +23,35 @@ START_TIMEOUT = timedelta(seconds=30)
 # A daemon that began life inside a worker would carry the worker's token and its mark, and the host
 # would end it together with the worker.
 _OF_A_WORKER = ("CREWD_TASK_TOKEN", "CREWD_ATTEMPT")
-_NOT_INHERITED = {*_OF_A_WORKER, "CREWD_TOKEN", "CREWD_TOKEN_FILE", "CREWD_RUN_ID", "CREWD_TASK_ID"}
+_OF_A_SERVICE = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
+_NOT_INHERITED = {
+    *_OF_A_WORKER,
+    *_OF_A_SERVICE,
+    "CREWD_TOKEN",
+    "CREWD_TOKEN_FILE",
+    "CREWD_RUN_ID",
+    "CREWD_TASK_ID",
+}
 _PAUSE_SECONDS = 0.02
 _LOG_BYTES = 8 << 20
 _TOLD_LINES = 20
 
 
+Note = Callable[[str], None]
+
+
 def ensure(
-    env: Mapping[str, str], state_dir: str | None = None, timeout: timedelta = START_TIMEOUT
+    env: Mapping[str, str],
+    state_dir: str | None = None,
+    timeout: timedelta = START_TIMEOUT,
+    note: Note = lambda _text: None,
 ) -> DaemonFile:
-    """Return what the serving daemon tells of itself; start it first if none runs."""
-    start = _Start(StatePaths(locate.state_dir(env, state_dir)), env)
+    """Return what the serving daemon tells of itself; start it first if none runs.
+
+    Where the user has enabled a unit for it, that is what is started. `note` is told what else is
+    worth knowing.
+    """
+    start = _Start(StatePaths(locate.state_dir(env, state_dir)), env, note)
     deadline = time.monotonic() + timeout.total_seconds()
     try:
         while (daemon := _serving(start)) is None:
@@ -95,9 +115,12 @@ def _serving(start: _Start) -> DaemonFile | None:
 class _Start:
     """One attempt to have a daemon, shared with all who try at the same time by way of a lock."""
 
-    def __init__(self, paths: StatePaths, env: Mapping[str, str]) -> None:
+    def __init__(self, paths: StatePaths, env: Mapping[str, str], note: Note) -> None:
         self.paths = paths
         self._env = env
+        self._note = note
+        self._manager: UserManager | None = None
+        """Whom we had start the unit."""
         self._lock: Lock | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._log_start = 0
@@ -109,7 +132,7 @@ class _Start:
         if self._child is not None:
             self._look_at_child(self._child)
         elif holder(self.paths.lock) is None and self._alone():
-            self._spawn()
+            self._begin()
 
     def too_late(self, timeout: timedelta) -> Refusal:
         found = holder(self.paths.lock)
@@ -122,6 +145,8 @@ class _Start:
         )
 
     def failed(self, why: str) -> Refusal:
+        if self._manager is not None:
+            return _unit_failed(self._manager, why)
         log = self.paths.log
         told = last_lines(log, self._log_start) if self._child is not None else ""
         message = f"the daemon of {self.paths.root} could not be started: {why}"
@@ -132,6 +157,10 @@ class _Start:
         )
 
     def release(self) -> None:
+        if self._manager is not None and self._child is not None:
+            # Only who waits for the unit is ended: the unit itself goes on starting.
+            self._child.terminate()
+            self._child.wait()
         if self._lock is not None:
             self._lock.release()
 
@@ -146,11 +175,22 @@ class _Start:
         code = child.poll()
         if code is None:
             return
-        if holder(self.paths.lock) is None:
-            raise self.failed(f"`crewd serve` ended with code {code}")
-        self._child = None  # Somebody else started one in the same moment: that one will do.
+        by_unit = self._manager is not None
+        if holder(self.paths.lock) is None and (code or not by_unit):
+            what = "systemctl --user start" if by_unit else "crewd serve"
+            raise self.failed(f"`{what}` ended with code {code}")
+        # The unit has started; or somebody else started one in the same moment: that one will do.
+        self._child = None
 
-    def _spawn(self) -> None:
+    def _begin(self) -> None:
+        self._refuse_inside_worker()
+        self._manager = _manager_of_unit(self._env, self.paths.root, self._note)
+        if self._manager is not None:
+            self._child = self._manager.starting(UNIT)
+        else:
+            self._spawn()
+
+    def _refuse_inside_worker(self) -> None:
         inside = [name for name in _OF_A_WORKER if self._env.get(name)]
         if inside:
             raise Refusal(
@@ -158,6 +198,8 @@ class _Start:
                 hint=f"start it outside of the worker ({inside[0]} is set here): crewd ensure",
                 exit_code=Exit.NO_DAEMON,
             )
+
+    def _spawn(self) -> None:
         with refusing("cannot write", self.paths.log):
             self._log_start = _rotate(self.paths.log)
             descriptor = os.open(self.paths.log, _APPEND, 0o600)
@@ -174,6 +216,40 @@ class _Start:
             )
         finally:
             os.close(descriptor)
+
+
+def _manager_of_unit(env: Mapping[str, str], root: Path, note: Note) -> UserManager | None:
+    """Return who is to start the daemon by its unit, if the user has enabled one for it."""
+    unit = find_installed(env)
+    # A socket that is named is to be that of the daemon, and the unit does not know of it.
+    if unit is None or not unit.enabled or unit.state_dir != root or env.get("CREWD_SOCKET"):
+        return None
+    try:
+        manager = UserManager(env)
+    except UnreachableError as problem:
+        why = f"the user's service manager cannot be reached: {problem}"
+    else:
+        known = manager.properties(UNIT, "FragmentPath")["FragmentPath"]
+        if known == str(unit.folder / UNIT):
+            return manager
+        # With another home than that of the session it would be another unit of this name.
+        why = f"the user's service manager has {known or 'no such unit'} instead"
+    note(
+        f"the daemon is started without its unit {UNIT}: {why}; the unit can take over after "
+        "`crewd stop`"
+    )
+    return None
+
+
+def _unit_failed(manager: UserManager, why: str) -> Refusal:
+    told = manager.last_lines(UNIT)
+    result = manager.properties(UNIT, "Result")["Result"]
+    message = f"the daemon could not be started by its unit {UNIT}: {why} ({result})"
+    return Refusal(
+        f"{message}\n{told}" if told else message,
+        hint=f"systemctl --user status {UNIT}; journalctl --user -u {UNIT}",
+        exit_code=Exit.NO_DAEMON,
+    )
 
 
 _SERVE = (sys.executable, "-P", "-m", "crewd.cli", "serve")

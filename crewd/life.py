@@ -10,9 +10,10 @@ import os
 import secrets
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -28,6 +29,7 @@ from crewd.instance import (
     task_key,
 )
 from crewd.refusal import Exit, Refusal
+from crewd.systemd import Manager, take_manager
 from crewd_client.locate import DaemonFile
 
 PROTOCOL = 1
@@ -92,6 +94,10 @@ class Parts(Protocol):
         """Find out what became of the work of the process before; then health SERVING."""
         ...
 
+    async def follow_standing(self, tell: Callable[[str], None]) -> None:
+        """Tell in one line how things stand, now and whenever that changes: until cancelled."""
+        ...
+
     async def stop(self, end: End) -> None:
         """Tell every stream the reason and let go of the socket; workers go on."""
         ...
@@ -102,6 +108,7 @@ Assemble = Callable[[Config, Identity, Ending], AbstractAsyncContextManager[Part
 
 def live(config: Config, assemble: Assemble) -> Exit:
     """Be the daemon until it ends. A refusal is raised before anything was opened or changed."""
+    manager = take_manager(os.environ)
     os.umask(0o077)
     config.paths.make()
     me = Holder(
@@ -118,7 +125,7 @@ def live(config: Config, assemble: Assemble) -> Exit:
         task_key=task_key(config.paths.task_key),
     )
     try:
-        return asyncio.run(_live(config, identity, assemble))
+        return asyncio.run(_live(config, identity, assemble, manager))
     except Refusal:
         raise
     except Exception:  # noqa: BLE001 - the daemon's top
@@ -128,19 +135,25 @@ def live(config: Config, assemble: Assemble) -> Exit:
         locks.clear()
 
 
-async def _live(config: Config, identity: Identity, assemble: Assemble) -> Exit:
+async def _live(
+    config: Config, identity: Identity, assemble: Assemble, manager: Manager | None
+) -> Exit:
     ending = Ending()
     _listen_to_signals(ending)
     _log.info("daemon_starting", state_dir=str(config.paths.root), version=__version__)
-    async with assemble(config, identity, ending) as parts, _beside(parts, ending):
+    async with AsyncExitStack() as stack:
+        if manager is not None:
+            stack.enter_context(manager.watched())
+        parts = await stack.enter_async_context(assemble(config, identity, ending))
+        await stack.enter_async_context(_beside(parts, ending, manager))
         await parts.serve()
         with announced(config.paths.daemon_file, _daemon_file(config, identity, parts)):
-            end = await _between(config, parts, ending)
+            end = await _between(config, parts, ending, manager)
     _log.info("daemon_ended", reason=end.reason, exit_code=int(end.exit_code))
     return end.exit_code
 
 
-async def _between(config: Config, parts: Parts, ending: Ending) -> End:
+async def _between(config: Config, parts: Parts, ending: Ending, manager: Manager | None) -> End:
     """Recover and serve until the end is asked for; it may be asked for at any time."""
     recovery = asyncio.ensure_future(parts.recover())
     asked = asyncio.ensure_future(ending.asked())
@@ -148,11 +161,15 @@ async def _between(config: Config, parts: Parts, ending: Ending) -> End:
         await asyncio.wait((recovery, asked), return_when=asyncio.FIRST_COMPLETED)
         if not asked.done():
             await recovery
+            if manager is not None:
+                manager.ready()
             _log.info("daemon_serving", socket=str(config.socket), pid=os.getpid())
         end = await asked
     finally:
         recovery.cancel()
         asked.cancel()
+    if manager is not None:
+        manager.stopping()
     _log.info("daemon_stopping", reason=end.reason)
     try:
         async with asyncio.timeout(STOP_TIMEOUT.total_seconds()):
@@ -164,10 +181,14 @@ async def _between(config: Config, parts: Parts, ending: Ending) -> End:
 
 
 @asynccontextmanager
-async def _beside(parts: Parts, ending: Ending) -> AsyncGenerator[None]:
+async def _beside(parts: Parts, ending: Ending, manager: Manager | None) -> AsyncGenerator[None]:
     """Run the side tasks; none of them outlives this."""
-    works = parts.side_tasks().items()
-    tasks = [asyncio.create_task(_watched(name, work, ending), name=name) for name, work in works]
+    works = dict(parts.side_tasks())
+    if manager is not None:
+        works["standing"] = partial(parts.follow_standing, manager.status)
+    tasks = [
+        asyncio.create_task(_watched(name, work, ending), name=name) for name, work in works.items()
+    ]
     try:
         yield
     finally:

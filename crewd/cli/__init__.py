@@ -16,7 +16,19 @@ import click
 from crewd import __version__
 from crewd.refusal import Exit, Refusal
 
-_COMMANDS = ("serve", "ensure", "status", "doctor", "where", "token", "trust", "drain", "stop")
+_COMMANDS = (
+    "serve",
+    "host",
+    "ensure",
+    "service",
+    "status",
+    "doctor",
+    "where",
+    "token",
+    "trust",
+    "drain",
+    "stop",
+)
 
 
 class _Commands(click.Group):

@@ -1,20 +1,26 @@
-"""End the host and all that runs under it, when no daemon is there to do it."""
+"""`crewd host`: be the host. And its end with all that runs under it, where no daemon does that."""
 
 from __future__ import annotations
 
 import json
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+import click
+
 from crewd import __version__
+from crewd.cli.options import state_dir_option
 from crewd.host.protocol import PROTOCOL, HostPaths, secret
 from crewd.instance import holder
+from crewd.paths import StatePaths
 from crewd.refusal import Exit, Refusal
+from crewd_client import locate
 
 _ANSWER_SECONDS = 5.0
 _END_SECONDS = 30.0
@@ -26,6 +32,20 @@ _PAUSE_SECONDS = 0.02
 class HostEnd:
     jobs: int
     survivors: tuple[str, ...]
+
+
+@click.command
+@state_dir_option
+def command(state_dir: str | None) -> None:
+    """Run the host, which owns all workers, in the foreground: for a service manager.
+
+    It ends by itself when it has no worker and no daemon.
+    """
+    paths = StatePaths(locate.state_dir(os.environ, state_dir))
+    paths.make()
+    # The host is small: nothing of this command stays in its process.
+    host = (sys.executable, "-P", "-m", "crewd.host", "--state-dir", str(paths.root))
+    os.execv(sys.executable, host)  # noqa: S606 - ourselves
 
 
 def stop_host(state_dir: Path) -> HostEnd | None:

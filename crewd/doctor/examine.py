@@ -15,16 +15,19 @@ from crewd.doctor import (
     places,
     processes,
     programs,
+    service,
     settings,
     versions,
 )
 from crewd.doctor.finding import Check, Finding, Place, error
+from crewd.refusal import Refusal
 
 _AREAS: Final = (
     versions,
     places,
     processes,
     orphans,
+    service,
     disk,
     database,
     limits,
@@ -44,7 +47,7 @@ def examine(place: Place) -> Iterator[Finding]:
 def _made(area: str, check: Check, place: Place) -> Iterator[Finding]:
     try:
         yield from check(place)
-    except (OSError, sqlite3.Error, ValueError) as problem:
+    except (OSError, sqlite3.Error, ValueError, Refusal) as problem:
         yield error(
             id=f"doctor.{area}",
             message=f"the check `{getattr(check, '__name__', area)}` could not look: {problem}",

@@ -10,6 +10,8 @@ from typing import Final
 
 from crewd.doctor.finding import Check, Finding, Place, info, ok, warning
 from crewd.instance import holder
+from crewd.units import find_installed
+from crewd.user_manager import lingers
 
 _FILES_OF_A_WORKER: Final = 8
 """Pipes and spools that the host holds open for one worker."""
@@ -67,8 +69,16 @@ def logout(place: Place) -> Iterator[Finding]:
     user = place.env.get("USER") or place.env.get("LOGNAME") or ""
     if not (place.system / "run/systemd/system").is_dir() or not _is_name(user):
         return
-    if (place.system / "var/lib/systemd/linger" / user).exists():
+    installed = find_installed(place.env)
+    if lingers(place.system, user):
         yield ok(id="logout.linger", message="the daemon goes on when you log out (linger is on)")
+    elif installed is not None and installed.state_dir == place.state_dir:
+        yield warning(
+            id="logout.linger",
+            message="the daemon is a user service, so it ends at your last logout and its workers "
+            "with it",
+            command="loginctl enable-linger",
+        )
     else:
         yield info(
             id="logout.linger",

@@ -15,6 +15,7 @@ from crewd.host.home import FileId, file_id
 from crewd.host.journal import Journal
 from crewd.host.marks import Marks
 from crewd.host.messages import line
+from crewd.host.notify import take_address, tell_ready
 from crewd.host.owners import Owners
 from crewd.host.protocol import EXIT_ANOTHER_HOST, PROTOCOL, VERSION, HostPaths, secret
 from crewd.host.server import Host, Settings
@@ -30,6 +31,7 @@ _FIRST_INHERITED = 3
 def serve(state_dir: Path, settings: Settings) -> None:
     """Run the host of this state directory until it ends by itself or is told to."""
     paths = HostPaths(state_dir)
+    manager = take_address()
     _leave_inheritance()
     paths.make_private()
     locks = _lock(paths)
@@ -43,6 +45,7 @@ def serve(state_dir: Path, settings: Settings) -> None:
     listener = _listen(paths)
     socket_id = file_id(paths.socket)
     _write_info(paths, epoch)
+    tell_ready(manager)
     host.run(listener, strays)
     _clean_up(paths, epoch, socket_id)
     for descriptor in locks:

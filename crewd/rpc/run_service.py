@@ -132,7 +132,10 @@ class RunService:
 
     async def _resume_run(self, request: pb.ResumeRunRequest, context: Context) -> bytes:
         actor = actor_of(self._wiring.auth, context)
-        return await self._command(request, Resume(actor=actor), _with_run(pb.ResumeRunResponse))
+        note = bounded("note", request.note, NOTE_BYTES)
+        return await self._command(
+            request, Resume(actor=actor, note=note), _with_run(pb.ResumeRunResponse)
+        )
 
     async def _retry_tasks(self, request: task_pb.RetryTasksRequest, context: Context) -> bytes:
         retry = Retry(

@@ -13,6 +13,7 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from math import inf
 from typing import Final
 
 from crewd.store import Batch, Entry
@@ -40,11 +41,12 @@ class Bell:
         if not self.rung:
             loop = asyncio.get_running_loop()
             self._waiter = loop.create_future()
-            timer = loop.call_later(seconds, self._wake)
+            timer = loop.call_later(seconds, self._wake) if seconds < inf else None
             try:
                 await self._waiter
             finally:
-                timer.cancel()
+                if timer is not None:
+                    timer.cancel()
                 self._waiter = None
         rung, self.rung = self.rung, False
         return rung
@@ -161,6 +163,16 @@ class Feed:
     def watch_asks(self) -> AbstractContextManager[Changes]:
         """Hear of every ask that changes, and of runs deleted with theirs."""
         return _registered(self._asks)
+
+    @contextmanager
+    def watch_runs_and_asks(self) -> Generator[Changes]:
+        """Hear of both by one bell."""
+        with self.watch_runs() as changes:
+            self._asks[changes] = None
+            try:
+                yield changes
+            finally:
+                del self._asks[changes]
 
     @contextmanager
     def watch_ask(self, ask_id: str) -> Generator[Bell]:

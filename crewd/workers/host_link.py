@@ -38,7 +38,7 @@ from crewd.workers.host_news import (
 )
 from crewd.workers.host_passes import Passes, not_passed
 from crewd.workers.host_spool import SpoolReader
-from crewd.workers.host_start import HostStarter
+from crewd.workers.host_start import HostOfUnit, HostStarter
 from crewd.workers.host_wire import (
     Line,
     Refusal,
@@ -121,7 +121,7 @@ class HostLink:
         self._paths = HostPaths(state_dir)
         self._daemon_epoch = daemon_epoch
         self._on_news = on_news
-        self._starter = HostStarter(self._paths) if spawn else None
+        self._starter = HostStarter(self._paths) if spawn else HostOfUnit(self._paths)
         self._patience = patience
         self._connection: HostConnection | None = None
         self._up = False
@@ -134,6 +134,7 @@ class HostLink:
         self._passes = Passes()
         self.status = HostStatus.STARTING
         self.status_message = "looking for the host"
+        self.on_status: Callable[[], None] = lambda: None
         self.snapshot: HostSnapshot | None = None
 
     async def run(self) -> None:
@@ -265,8 +266,7 @@ class HostLink:
         now = asyncio.get_running_loop().time()
         since = self._no_answer_since = self._no_answer_since or now
         reason = f"no host answers at {self._paths.socket}: {error.strerror}"
-        if self._starter is not None:
-            reason = self._starter.keep_one_starting() or reason
+        reason = self._starter.keep_one_starting() or reason
         waits = now - since < self._patience.answer.total_seconds()
         self._say(HostStatus.STARTING if waits else HostStatus.UNREACHABLE, reason)
 
@@ -287,8 +287,7 @@ class HostLink:
             self._connection.close()
         for call in self._calls:
             call.cancel()
-        if self._starter is not None:
-            self._starter.let_go()
+        self._starter.let_go()
 
     def _request(self, message: dict[str, object], on_reply: Callable[[Line], None]) -> None:
         if self._up and self._connection is not None:
@@ -355,8 +354,9 @@ class HostLink:
         return pause
 
     def _say(self, status: HostStatus, message: str) -> None:
-        self.status = status
-        self.status_message = message
+        if (status, message) != (self.status, self.status_message):
+            self.status, self.status_message = status, message
+            self.on_status()
 
 
 def _resolve(answer: asyncio.Future[Line], line: Line) -> None:

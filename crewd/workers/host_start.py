@@ -14,6 +14,22 @@ _PACKAGE_ROOT = Path(protocol.__file__).parents[2]
 _LOG_BYTES = 1 << 20
 
 
+class HostOfUnit:
+    """Stands where a service manager owns the host: it alone starts one."""
+
+    def __init__(self, paths: HostPaths) -> None:
+        self._paths = paths
+
+    def keep_one_starting(self) -> str:
+        return (
+            f"no host answers at {self._paths.socket}, and this daemon is to start none: "
+            "systemctl --user start crewd-host"
+        )
+
+    def let_go(self) -> None:
+        return
+
+
 class HostStarter:
     """Starts the host of one state directory, which is to outlive us."""
 

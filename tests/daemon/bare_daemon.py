@@ -41,6 +41,10 @@ class Bare:
         if self._habit == "disk_fails":
             self._ending.ask(End(reason="the disk is broken", exit_code=Exit.FAILED))
 
+    async def follow_standing(self, tell: Callable[[str], None]) -> None:
+        tell(f"bare {self._habit}")
+        await asyncio.Event().wait()
+
     async def stop(self, end: End) -> None:
         say(f"stop: {end.reason}", self._daemon_file)
         if self._habit == "slow_stop":
