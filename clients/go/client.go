@@ -72,8 +72,8 @@ func Connect(ctx context.Context, options Options) (*Client, error) {
 	}
 	info, err := c.Daemon.GetServerInfo(ctx, &crewdv1.GetServerInfoRequest{})
 	if served := info.GetServer().GetStateDir(); err == nil && !location.anyStateDir && resolve(served) != location.StateDir {
-		problem := fmt.Sprintf("the daemon at %s serves %s, not %s", location.Socket, served, location.StateDir)
-		err = &Error{Code: codes.Unavailable, Message: problem}
+		err = &Error{Code: codes.Unavailable, Message: fmt.Sprintf("the daemon at %s serves %s, not %s",
+			location.Socket, served, location.StateDir)}
 	}
 	if err != nil {
 		_ = c.Close() // the first error tells more

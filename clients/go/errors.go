@@ -20,13 +20,13 @@ type Error struct {
 	Reason     string // a crewdv1.ErrorReason without prefix, such as RUN_NOT_FOUND
 	Message    string // for people
 	Metadata   map[string]string
-	Violations []Violation   // what is wrong with the request
+	Violations []*Violation  // what is wrong with the request
 	Ask        *crewdv1.Ask  // with ASK_SETTLED: how it was settled
 	RetryAfter time.Duration // the daemon's wish; 0: none
 }
 
-// Violation is one thing that is wrong with a request: the field's path and why.
-type Violation struct{ Field, Description string }
+// Violation is one thing that is wrong with a request: the Field's path, and why in its Description.
+type Violation = errdetails.BadRequest_FieldViolation
 
 // Error gives the message.
 func (e *Error) Error() string { return cmp.Or(e.Message, e.Reason, e.Code.String()) }
@@ -37,11 +37,9 @@ func (e *Error) GRPCStatus() *status.Status { return status.New(e.Code, e.Error(
 // Reason gives the reason of an *Error; of any other error, nothing.
 func Reason(err error) string { return of(err).Reason }
 
-func of(err error) Error {
-	if ours, ok := errors.AsType[*Error](err); ok {
-		return *ours
-	}
-	return Error{}
+func of(err error) *Error {
+	ours, _ := errors.AsType[*Error](err)
+	return cmp.Or(ours, &Error{})
 }
 
 // translate makes an *Error of what gRPC tells, and notes whether the daemon answered.
@@ -63,9 +61,7 @@ func (c *Client) translate(err error) error {
 				ours.Reason = detail.Reason
 			}
 		case *errdetails.BadRequest:
-			for _, field := range detail.FieldViolations {
-				ours.Violations = append(ours.Violations, Violation{field.Field, field.Description})
-			}
+			ours.Violations = detail.FieldViolations
 		case *errdetails.RetryInfo:
 			ours.RetryAfter = detail.RetryDelay.AsDuration()
 		case *crewdv1.Ask:

@@ -34,7 +34,8 @@ func TestAnErrorHoldsAllTheDaemonTold(t *testing.T) {
 	check.Equal(t, Reason(err), "ASK_SETTLED")
 	check.Equal(t, ours.Message, "settled before")
 	check.Equal(t, ours.Metadata["ask_id"], "ask_x")
-	check.Equal(t, ours.Violations[0], Violation{"text", "no"})
+	check.Equal(t, ours.Violations[0].Field, "text")
+	check.Equal(t, ours.Violations[0].Description, "no")
 	check.Equal(t, ours.RetryAfter, time.Second)
 	check.Equal(t, ours.Ask.Id, "ask_x")
 }

@@ -45,10 +45,9 @@ func Locate(options Options) (Location, error) {
 	if err != nil || json.Unmarshal(text, &daemon) != nil || resolve(daemon.StateDir) != found.StateDir {
 		daemon.Socket, daemon.TokenFile = "", "" // it tells nothing of the daemon that is meant
 	}
+	found.Socket = cmp.Or(daemon.Socket, env.socket(found.StateDir, found.StateDir == standard))
 	if socket != "" {
 		found.Socket, _ = filepath.Abs(env.expand(socket))
-	} else {
-		found.Socket = cmp.Or(daemon.Socket, env.socket(found.StateDir, found.StateDir == standard))
 	}
 	// A worker's token stands alone: it must not reach for the operator's by mistake.
 	if found.Token = cmp.Or(env("CREWD_TASK_TOKEN"), env("CREWD_TOKEN")); found.Token == "" {

@@ -21,10 +21,8 @@ import (
 // ends when the run is over, if the request says so. Leaving the loop ends the call and nothing else.
 func (c *Client) WatchRun(ctx context.Context, request *crewdv1.WatchRunRequest) iter.Seq2[*crewdv1.Event, error] {
 	return func(yield func(*crewdv1.Event, error) bool) {
-		request, last := proto.CloneOf(request), int64(-1) // the event's number in its run; -1: not known
-		if request.AfterSequence == 0 {
-			last = 0
-		}
+		last, fromFirst := int64(0), request.AfterSequence == 0 // last: the event's number in its run
+		request := proto.CloneOf(request)
 		for response, err := range follow(ctx, c, c.Runs.WatchRun, request, request.StopWhenFinished) {
 			if err != nil {
 				yield(nil, err)
@@ -32,7 +30,7 @@ func (c *Client) WatchRun(ctx context.Context, request *crewdv1.WatchRunRequest)
 			}
 			request.StoreId = cmp.Or(response.GetStoreId(), request.StoreId)
 			for _, event := range response.GetEvents() {
-				hole := len(request.Kinds) == 0 && last >= 0 && event.RunSequence != last+1
+				hole := len(request.Kinds) == 0 && (last > 0 || fromFirst) && event.RunSequence != last+1
 				if hole || event.Sequence <= request.AfterSequence {
 					problem := fmt.Sprintf("%s: event %d (number %d of the run) came after %d (number %d)",
 						event.RunId, event.Sequence, event.RunSequence, request.AfterSequence, last)
@@ -100,8 +98,7 @@ func changes[S any, T interface {
 					Items: slices.DeleteFunc(told, func(item T) bool { return fresh[item.GetId()] != item })}
 				known, fresh = fresh, nil
 			}
-			worth := change.Complete || len(change.Items)+len(change.RemovedIDs) > 0
-			if fresh == nil && worth && !yield(change, nil) {
+			if fresh == nil && (change.Complete || len(change.Items)+len(change.RemovedIDs) > 0) && !yield(change, nil) {
 				return
 			}
 		}
