@@ -1,14 +1,25 @@
-"""Runs the development tools of the virtual environment that the tests run in."""
+"""Runs the development tools, those of the tests' virtual environment and of other languages."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.sources import ROOT
 
 BIN = Path(sys.executable).parent
+GO = ROOT / "clients" / "go"
+TYPESCRIPT = ROOT / "clients" / "typescript"
+
+needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="the Go client needs go")
+needs_node = pytest.mark.skipif(
+    not (TYPESCRIPT / "node_modules" / "ready").exists() or shutil.which("npm") is None,
+    reason="the TypeScript client needs npm, and what `make test` installs with it",
+)
 
 
 def complaints(*command: str | Path) -> str:
