@@ -137,6 +137,13 @@ async def test_another_store_after_a_restart_ends_the_watch(
             await anext(events)
 
 
+async def test_a_cursor_of_another_store_is_refused(daemon: FakeDaemon, client: Client) -> None:
+    await daemon.emit(said("a"))
+
+    with pytest.raises(CursorExpiredError):
+        await anext(watch_run(client, RUN, 1, store_id="another"))
+
+
 async def test_a_refusal_ends_the_watch(daemon: FakeDaemon, client: Client) -> None:
     daemon.refusals["WatchRun"] = [RefusedError(StatusCode.NOT_FOUND, "RUN_NOT_FOUND", "gone")]
 

@@ -10,7 +10,7 @@ from crewd.host.protocol import VERSION, make_private, secret, spool_name, valid
 
 
 def test_the_version_is_that_of_the_project() -> None:
-    assert VERSION == crewd.__version__
+    assert crewd.__version__ == VERSION
 
 
 @pytest.mark.parametrize("job", ["r/t/1", "run_1/täsk 1/2", "a/b/c/d"])

@@ -56,15 +56,17 @@ async def watch_run(
     run_id: str,
     after_sequence: int = 0,
     *,
+    store_id: str = "",
     stop_when_finished: bool = True,
     kinds: Sequence[str] = (),
 ) -> AsyncGenerator[Event, None]:
     """Give every event of a run after the cursor, each once, over any restart of the daemon.
 
     Without `kinds` it is proven that no event is missing or comes twice, else `SequenceError`. Ends
-    when the run is over, if asked to. `CursorExpiredError`: read the state and begin there.
+    when the run is over, if asked to. A cursor that was kept goes with the `store_id` of
+    `Client.server`; `CursorExpiredError`: it is of another store, so read the state and begin there.
     """
-    cursor = _Cursor(after_sequence, whole=not kinds)
+    cursor = _Cursor(after_sequence, store_id, whole=not kinds)
     link = _Link(client)
     while True:
         request = WatchRunRequest(
@@ -230,9 +232,9 @@ class _Link:
 
 
 class _Cursor:
-    def __init__(self, sequence: int, *, whole: bool) -> None:
+    def __init__(self, sequence: int, store_id: str, *, whole: bool) -> None:
         self.sequence = sequence
-        self.store_id = ""
+        self.store_id = store_id
         self._whole = whole
         self._next = 1 if sequence == 0 else None
 
