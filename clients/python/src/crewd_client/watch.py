@@ -51,7 +51,7 @@ class Change(Generic[T]):
     complete: bool
 
 
-async def watch_run(
+async def watch_run(  # noqa: PLR0913  # the request's fields, each with its default
     client: Client,
     run_id: str,
     after_sequence: int = 0,
@@ -64,7 +64,7 @@ async def watch_run(
 
     Without `kinds` it is proven that no event is missing or comes twice, else `SequenceError`. Ends
     when the run is over, if asked to. A cursor that was kept goes with the `store_id` of
-    `Client.server`; `CursorExpiredError`: it is of another store, so read the state and begin there.
+    `Client.server`; `CursorExpiredError`: it is of another store, read the state and begin there.
     """
     cursor = _Cursor(after_sequence, store_id, whole=not kinds)
     link = _Link(client)
