@@ -16,6 +16,7 @@ import structlog
 from crewd import __version__, life
 from crewd.config import Config, HostMode
 from crewd.life import End, Ending
+from crewd.origin import Origin
 from crewd.paths import config_dir
 from crewd.refusal import Exit, Refusal
 from crewd.rpc.auth import Auth
@@ -212,4 +213,5 @@ def _identity(config: Config, who: life.Identity, log: Log) -> Identity:
         state_dir=config.paths.root,
         socket=config.socket,
         start_time=Clock().now(),
+        origin=Origin(),
     )

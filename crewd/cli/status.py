@@ -73,7 +73,7 @@ def _lines(info: ServerInfo, location: Location) -> list[str]:
     if info.status_message:
         lines.append(f"no new run is taken: {info.status_message}")
     if info.restart_needed:
-        lines.append("restart needed: the files of crewd are newer than this process")
+        lines.append("restart needed, crewd was upgraded: crewd stop && crewd ensure")
     return lines
 
 

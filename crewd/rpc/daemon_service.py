@@ -55,6 +55,7 @@ class DaemonService:
             heartbeat_interval=duration(seconds(wiring.heartbeat_seconds)),
             limits=_limits(info.max_workers),
             status_message=info.paused,
+            restart_needed=identity.origin.is_replaced(),
         )
         stamp(server.start_time, identity.start_time)
         return pb.GetServerInfoResponse(server=server).SerializeToString()

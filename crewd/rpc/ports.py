@@ -9,6 +9,7 @@ from typing import Protocol
 from crewd.core.redaction.masking import Masking
 from crewd.core.stimuli import Command, Create
 from crewd.core.units import Instant
+from crewd.origin import Origin
 from crewd.rpc.auth import Auth
 from crewd.rpc.presence import Presence
 from crewd.runtime.actor import Render, RequestKey
@@ -95,6 +96,7 @@ class Identity:
     state_dir: Path
     socket: Path
     start_time: Instant
+    origin: Origin
     features: tuple[str, ...] = ()
 
 

@@ -18,6 +18,7 @@ from crewd.core.model import Run
 from crewd.core.spec import RunSpec
 from crewd.core.units import Instant
 from crewd.core.words import RunStatus
+from crewd.origin import Origin
 from crewd.rpc.auth import Auth
 from crewd.rpc.ports import HostView, Identity, Supervisor, Wiring
 from crewd.rpc.server import Server
@@ -71,6 +72,7 @@ def _wiring(folder: Path, log: Log, reads: Reads, feed: Feed) -> Wiring:
             state_dir=folder,
             socket=folder / "s" / "crewd.sock",
             start_time=Instant(1),
+            origin=Origin(),
         ),
         transcripts=folder / "transcripts",
         artifacts=ArtifactFiles(folder / "artifacts", reserve=0),

@@ -149,6 +149,16 @@ def test_the_doctor_finds_nothing_wrong(installation: Installation) -> None:
     assert wrong == []
 
 
+def test_a_daemon_tells_that_it_was_upgraded(installation: Installation) -> None:
+    assert "restart needed" not in installation.run("crewd", "status")
+    (first,) = installation.venv.bin.parent.glob("lib/python3*/site-packages/crewd/__init__.py")
+    text = first.read_bytes()
+    first.unlink()
+    first.write_bytes(text)
+
+    assert "restart needed" in installation.run("crewd", "status")
+
+
 def test_what_is_installed_is_what_was_to_be_tried(
     installation: Installation, request: pytest.FixtureRequest
 ) -> None:

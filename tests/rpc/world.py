@@ -28,6 +28,7 @@ from crewd.core.stimuli import Command, Create
 from crewd.core.turn import Turn
 from crewd.core.units import Instant
 from crewd.core.words import ActorKind
+from crewd.origin import Origin
 from crewd.rpc.auth import Auth
 from crewd.rpc.encode import encode_event
 from crewd.rpc.errors import DETAILS_KEY
@@ -328,6 +329,7 @@ async def a_world(folder: Path, *, heartbeat_seconds: float = 15.0) -> AsyncGene
         state_dir=folder,
         socket=folder / "s" / "crewd.sock",
         start_time=BEGIN,
+        origin=Origin(),
     )
     wiring = Wiring(
         supervisor=supervisor,
