@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from tests.architecture.tools import GO, TYPESCRIPT, complaints, needs_go, needs_node
+from tests.architecture.tools import COMPILING, GO, TYPESCRIPT, complaints, needs_go, needs_node
 
 
 @needs_go
@@ -14,6 +14,7 @@ def test_go_is_formatted() -> None:
 
 
 @needs_go
+@COMPILING
 def test_go_is_vetted() -> None:
     assert complaints("go", "-C", GO, "vet", "./...") == ""
 

@@ -15,6 +15,9 @@ BIN = Path(sys.executable).parent
 GO = ROOT / "clients" / "go"
 TYPESCRIPT = ROOT / "clients" / "typescript"
 
+COMPILING = pytest.mark.timeout(900)
+"""For what compiles all it is made of when it runs for the first time on a machine."""
+
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="the Go client needs go")
 needs_node = pytest.mark.skipif(
     not (TYPESCRIPT / "node_modules" / "ready").exists() or shutil.which("npm") is None,

@@ -7,21 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.tools import GO, TYPESCRIPT, complaints, needs_go, needs_node
+from tests.architecture.tools import COMPILING, GO, TYPESCRIPT, complaints, needs_go, needs_node
 
 THIN = 400
 """Lines of code by hand: without blank ones, comments and imports."""
-PATIENCE = 600.0
 
 
 @needs_node
-@pytest.mark.timeout(PATIENCE)
+@COMPILING
 def test_the_typescript_client_passes_its_tests() -> None:
     assert complaints("npm", "--prefix", TYPESCRIPT, "test") == ""
 
 
 @needs_go
-@pytest.mark.timeout(PATIENCE)
+@COMPILING
 def test_the_go_client_passes_its_tests() -> None:
     assert complaints("go", "-C", GO, "test", "./...") == ""
 
