@@ -23,3 +23,8 @@ def test_go_is_vetted() -> None:
 def test_typescript_has_the_types_it_says() -> None:
     tsc = TYPESCRIPT / "node_modules" / ".bin" / "tsc"
     assert complaints(tsc, "--noEmit", "--project", TYPESCRIPT) == ""
+
+
+@needs_node
+def test_typescript_is_formatted() -> None:
+    assert complaints("npm", "--prefix", TYPESCRIPT, "run", "check") == ""

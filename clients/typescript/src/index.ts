@@ -1,6 +1,6 @@
-export { type CallOptions, Client, type Methods } from "./client.js";
-export { CrewdError } from "./errors.js";
-export { fromJson, toJson } from "./json.js";
+export { Client, type Methods } from "./client.js";
+export type { CallOptions, ConnectOptions } from "./connection.js";
+export { type Code, CrewdError, type Violation } from "./errors.js";
 export { type Env, type Location, locate, type Place } from "./locate.js";
 export { type Item, pages } from "./pages.js";
-export { type Change, type RunCursor, watchAsks, watchRun, watchRuns, type WatchOptions } from "./watch.js";
+export * from "./watch.js";

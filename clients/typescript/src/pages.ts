@@ -1,14 +1,23 @@
 import type { Message } from "@bufbuild/protobuf";
 
 /** What a list's response is a page of. */
-export type Item<R> = { [F in keyof R]-?: R[F] extends Message[] ? R[F][number] : never }[keyof R];
+export type Item<R> = {
+  [Field in keyof R]-?: R[Field] extends Message[] ? R[Field][number] : never;
+}[keyof R];
 
-/** Gives every item of a list, page after page: `pages(client.runs.listRuns, { filter })`. */
-export async function* pages<Q, R extends { nextPageToken: string }>(list: (request?: Q) => Promise<R>, request?: Q) {
-  for (let next = request; ; ) {
-    const page: R = await list(next);
-    yield* Object.values(page as object).find(Array.isArray) as Item<R>[];
-    if (!page.nextPageToken) return;
+type Page = Message & { nextPageToken: string };
+
+/**
+ * Gives every item of a list, page after page, until the first error:
+ * `pages(client.runs.listRuns, { filter })`. It begins at the request's `pageToken`, if it has one.
+ */
+export async function* pages<Q, R extends Page>(list: (request?: Q) => Promise<R>, request?: Q) {
+  let next = request;
+  for (;;) {
+    const page = await list(next);
+    // Every list's response has just one repeated field.
+    yield* Object.values(page).find(Array.isArray) as Item<R>[];
+    if (page.nextPageToken === "") return;
     next = { ...request, pageToken: page.nextPageToken } as Q;
   }
 }

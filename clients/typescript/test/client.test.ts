@@ -2,9 +2,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { type Metadata, status } from "@grpc/grpc-js";
 import { Client, CrewdError, pages } from "@crewd/client";
-import { CancelRunRequestSchema, CancelRunResponseSchema, GetRunResponseSchema, ListRunsResponseSchema } from "@crewd/client/v1/run_service";
+import {
+  CancelRunRequestSchema,
+  CancelRunResponseSchema,
+  GetRunResponseSchema,
+  ListRunsResponseSchema,
+} from "@crewd/client/v1/run_service";
 import { Place } from "./support/daemon.js";
 import { because, detail, refusal, RetryInfoSchema } from "./support/refusals.js";
 
@@ -15,7 +21,10 @@ afterEach(() => place.close());
 
 const run = (id: string) => create(GetRunResponseSchema, { run: { id } });
 const failed = async (call: Promise<unknown>): Promise<CrewdError> => {
-  const error = await call.then(() => assert.fail("it did not fail"), (found: unknown) => found);
+  const error = await call.then(
+    () => assert.fail("it did not fail"),
+    (found: unknown) => found,
+  );
   assert.ok(error instanceof CrewdError, String(error));
   return error;
 };
@@ -28,7 +37,9 @@ test("without a daemon the error names the socket", async () => {
 
 test("a daemon of another state directory is refused, unless only the socket was named", async () => {
   await place.serve({});
-  const error = await failed(Client.connect({ env: {}, stateDir: "/elsewhere", socket: place.socket }));
+  const error = await failed(
+    Client.connect({ env: {}, stateDir: "/elsewhere", socket: place.socket }),
+  );
   assert.match(error.message, /serves .*, not \/elsewhere/);
   const client = await Client.connect({ env: { HOME: "/elsewhere" }, socket: place.socket });
   assert.equal(client.server?.version, "9");
@@ -42,11 +53,18 @@ test("with a task's token nothing is checked when a client connects", async () =
 
 test("every call carries the token and the version of this package", async () => {
   const seen: Metadata[] = [];
-  await place.serve({ getRun: (_, metadata) => (seen.push(metadata), run("a")) });
+  await place.serve({
+    getRun: (_, metadata) => {
+      seen.push(metadata);
+      return run("a");
+    },
+  });
   const client = await Client.connect({ env: { CREWD_TOKEN: "secret" }, stateDir: place.dir });
   await client.runs.getRun({ runId: "a" });
   client.close();
-  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const { version } = JSON.parse(
+    readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+  );
   assert.deepEqual(seen[0]?.get("authorization"), ["Bearer secret"]);
   assert.deepEqual(seen[0]?.get("x-crewd-client"), [`crewd-client-typescript/${version}`]);
 });
@@ -55,7 +73,10 @@ test("a call that the daemon has no time for is made again, with the same reques
   const ids: string[] = [];
   const away = refusal(status.UNAVAILABLE, "wait", because("DRAINING"));
   await place.serve({
-    cancelRun: ({ requestId }) => (ids.push(requestId), ids.length < 3 ? away : create(CancelRunResponseSchema)),
+    cancelRun: ({ requestId }) => {
+      ids.push(requestId);
+      return ids.length < 3 ? away : create(CancelRunResponseSchema);
+    },
   });
   const request = create(CancelRunRequestSchema, { runId: "a" });
   await (await place.connect()).runs.cancelRun(request);
@@ -66,8 +87,10 @@ test("a call that the daemon has no time for is made again, with the same reques
 });
 
 test("a call is made again when the daemon said, or not at all if that is too late", async () => {
-  const waits = [durationOf(1), durationOf(11_000)];
-  await place.serve({ getRun: () => refusal(status.UNAVAILABLE, "wait", because("RECOVERING"), waits.shift()!) });
+  const waits = [after(1), after(11_000)];
+  await place.serve({
+    getRun: () => refusal(status.UNAVAILABLE, "wait", because("RECOVERING"), waits.shift()!),
+  });
   const error = await failed((await place.connect()).runs.getRun({ runId: "a" }));
   assert.deepEqual([error.reason, error.retryAfter, waits.length], ["RECOVERING", 11_000, 0]);
 });
@@ -75,7 +98,12 @@ test("a call is made again when the daemon said, or not at all if that is too la
 test("what the daemon refuses for good is not asked again", async () => {
   let calls = 0;
   const refused = refusal(status.RESOURCE_EXHAUSTED, "full", because("QUEUE_FULL", { limit: "1" }));
-  await place.serve({ getRun: () => (calls++, refused) });
+  await place.serve({
+    getRun: () => {
+      calls++;
+      return refused;
+    },
+  });
   const error = await failed((await place.connect()).runs.getRun({ runId: "a" }));
   assert.deepEqual([calls, error.code, error.reason], [1, "RESOURCE_EXHAUSTED", "QUEUE_FULL"]);
   assert.deepEqual(error.metadata, { limit: "1" });
@@ -92,20 +120,29 @@ test("a call finds the daemon that was killed and came back elsewhere", async ()
 });
 
 test("a call has a deadline", async () => {
-  await place.serve({ getRun: () => new Promise(() => {}) });
-  const error = await failed((await place.connect()).runs.getRun({ runId: "a" }, { timeoutMs: 20 }));
+  await place.serve({ getRun: never });
+  const error = await failed(
+    (await place.connect()).runs.getRun({ runId: "a" }, { timeoutMs: 20 }),
+  );
   assert.equal(error.code, "DEADLINE_EXCEEDED");
 });
 
 test("a call ends with its signal, and every call with its client", async () => {
   const control = new AbortController();
   let begun = 0;
-  await place.serve({ getRun: () => (++begun === 1 ? control.abort() : client.close(), new Promise(() => {})) });
+  await place.serve({
+    getRun: () => {
+      begun++;
+      if (begun === 1) control.abort();
+      else client.close();
+      return never();
+    },
+  });
   const client = await place.connect();
   const given = await failed(client.runs.getRun({ runId: "a" }, { signal: control.signal }));
   const closed = await failed(client.runs.getRun({ runId: "a" }));
-  const after = await failed(client.runs.getRun({ runId: "a" }));
-  assert.deepEqual([given.code, closed.code, after.code], ["CANCELLED", "CANCELLED", "CANCELLED"]);
+  const later = await failed(client.runs.getRun({ runId: "a" }));
+  assert.deepEqual([given.code, closed.code, later.code], ["CANCELLED", "CANCELLED", "CANCELLED"]);
   assert.equal(begun, 2);
 });
 
@@ -117,7 +154,9 @@ test("a request that is too large for the daemon's gRPC has the reason of the co
 });
 
 test("an answer that is too large for this side is no fault of the request", async () => {
-  await place.serve({ getRun: () => create(GetRunResponseSchema, { run: { goal: "x".repeat(5 << 20) } }) });
+  await place.serve({
+    getRun: () => create(GetRunResponseSchema, { run: { goal: "x".repeat(5 << 20) } }),
+  });
   const error = await failed((await place.connect()).runs.getRun({ runId: "a" }));
   assert.deepEqual([error.code, error.reason], ["RESOURCE_EXHAUSTED", ""]);
 });
@@ -140,12 +179,19 @@ test("pages gives every item, and asks each page with the same request", async (
     },
   });
   const ids: string[] = [];
-  for await (const { id } of pages((await place.connect()).runs.listRuns, { pageSize: 1 })) ids.push(id);
+  for await (const { id } of pages((await place.connect()).runs.listRuns, { pageSize: 1 }))
+    ids.push(id);
   assert.deepEqual(ids, ["a", "b"]);
-  assert.deepEqual(asked, [{ pageSize: 1, pageToken: "" }, { pageSize: 1, pageToken: "more" }]);
+  assert.deepEqual(asked, [
+    { pageSize: 1, pageToken: "" },
+    { pageSize: 1, pageToken: "more" },
+  ]);
 });
 
-function durationOf(ms: number) {
-  const retryDelay = { seconds: BigInt(Math.floor(ms / 1000)), nanos: (ms % 1000) * 1e6 };
-  return detail(RetryInfoSchema, { retryDelay });
+function after(ms: number) {
+  return detail(RetryInfoSchema, { retryDelay: durationFromMs(ms) });
+}
+
+function never(): Promise<never> {
+  return new Promise(() => {});
 }

@@ -1,6 +1,7 @@
 import { after, test } from "node:test";
 import { play } from "./support/player.js";
-import { allScenarios, Stage } from "./support/scenarios.js";
+import { allScenarios } from "./support/scenarios.js";
+import { Stage } from "./support/stage.js";
 
 const stage = new Stage();
 

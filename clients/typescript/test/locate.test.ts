@@ -1,5 +1,13 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -12,7 +20,13 @@ afterEach(() => rmSync(dir, { recursive: true }));
 
 function writeDaemonFile(stateDir: string, changed: object = {}): void {
   mkdirSync(stateDir, { recursive: true });
-  const texts = { instance_id: "i", store_id: "s", version: "0", token_file: join(dir, "its-token"), state_dir: stateDir };
+  const texts = {
+    instance_id: "i",
+    store_id: "s",
+    version: "0",
+    token_file: join(dir, "its-token"),
+    state_dir: stateDir,
+  };
   const data = { protocol: 1, pid: 1, socket: join(dir, "its.sock"), ...texts, ...changed };
   writeFileSync(join(stateDir, "daemon.json"), JSON.stringify(data));
 }
@@ -20,7 +34,10 @@ function writeDaemonFile(stateDir: string, changed: object = {}): void {
 test("the default state directory has its socket in the runtime directory, any other has its own", () => {
   const env = { HOME: dir, XDG_RUNTIME_DIR: dir };
   assert.deepEqual(locate(env), {
-    stateDir: `${dir}/.local/state/crewd`, socket: `${dir}/crewd/crewd.sock`, taskToken: false, anyDaemon: false,
+    stateDir: `${dir}/.local/state/crewd`,
+    socket: `${dir}/crewd/crewd.sock`,
+    taskToken: false,
+    anyDaemon: false,
   });
   assert.equal(locate(env, { stateDir: `${dir}/x` }).socket, `${dir}/x/crewd.sock`);
 });
@@ -41,7 +58,10 @@ test("symbolic links are resolved, to what is not there yet too", () => {
 
 test("a path that is too long for a socket gets one by its digest", () => {
   const stateDir = `${dir}/${"x".repeat(100)}`;
-  assert.match(locate({ XDG_RUNTIME_DIR: dir }, { stateDir }).socket, /\/crewd\/[0-9a-f]{12}\.sock$/);
+  assert.match(
+    locate({ XDG_RUNTIME_DIR: dir }, { stateDir }).socket,
+    /\/crewd\/[0-9a-f]{12}\.sock$/,
+  );
   assert.match(locate({}, { stateDir }).socket, /^\/tmp\/crewd-\d+\/[0-9a-f]{12}\.sock$/);
 });
 
@@ -68,12 +88,20 @@ test("daemon.json tells socket and token, unless it is about another directory o
 test("a worker's token stands alone, before the operator's and those in files", () => {
   writeFileSync(join(dir, "token"), "of the directory");
   writeFileSync(join(dir, "named"), "named");
-  const tokens = { CREWD_TASK_TOKEN: "task", CREWD_TOKEN: "operator", CREWD_TOKEN_FILE: `${dir}/named` };
+  const tokens = {
+    CREWD_TASK_TOKEN: "task",
+    CREWD_TOKEN: "operator",
+    CREWD_TOKEN_FILE: `${dir}/named`,
+  };
   const found = Object.keys(tokens).map((name) => {
     const { token, taskToken } = locate(tokens, { stateDir: dir });
     Object.assign(tokens, { [name]: "" });
     return [token, taskToken];
   });
-  assert.deepEqual(found, [["task", true], ["operator", false], ["named", false]]);
+  assert.deepEqual(found, [
+    ["task", true],
+    ["operator", false],
+    ["named", false],
+  ]);
   assert.equal(locate(tokens, { stateDir: dir }).token, "of the directory");
 });

@@ -1,5 +1,16 @@
-import { createRegistry, type DescFile, type DescMessage, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-import { type Change, type Client, fromJson, pages, toJson, watchAsks, watchRun, watchRuns } from "@crewd/client";
+import {
+  createRegistry,
+  type DescFile,
+  type DescMessage,
+  type DescMethod,
+  fromBinary,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { type Change, type Client, pages, watchAsks, watchRun, watchRuns } from "@crewd/client";
+import { fromJson, toJson } from "@crewd/client/json";
 import { AskSchema } from "@crewd/client/v1/ask";
 import { AskService, WatchAsksRequestSchema } from "@crewd/client/v1/ask_service";
 import { CatalogService } from "@crewd/client/v1/catalog_service";
@@ -9,17 +20,26 @@ import { RunSchema } from "@crewd/client/v1/run";
 import { RunService } from "@crewd/client/v1/run_service";
 import { WatchRunRequestSchema, WatchRunsRequestSchema } from "@crewd/client/v1/run_stream";
 import { WorkerService } from "@crewd/client/v1/worker_service";
-import type { Json, Step } from "./scenarios.js";
+import type { Step } from "./scenarios.js";
 import { Watch } from "./watching.js";
 
-const SERVICES = { runs: RunService, asks: AskService, worker: WorkerService, catalog: CatalogService, daemon: DaemonService };
-const CONTRACT = createRegistry(...new Set(Object.values(SERVICES).flatMap(({ file }) => [file, ...below(file)])));
+const SERVICES = {
+  runs: RunService,
+  asks: AskService,
+  worker: WorkerService,
+  catalog: CatalogService,
+  daemon: DaemonService,
+} as const;
+const CONTRACT = createRegistry(
+  ...new Set(Object.values(SERVICES).flatMap(({ file }) => [file, ...below(file)])),
+);
 // A field that no version knows: number 999, a varint, 1.
 const UNKNOWN_FIELD = Uint8Array.of(0xb8, 0x3e, 0x01);
 
-function below(file: DescFile): DescFile[] {
-  return file.dependencies.flatMap((each) => [each, ...below(each)]);
-}
+// Scenarios name methods by texts, so what the methods are is known to whoever calls them only.
+type Unary = (request?: Message) => Promise<Message>;
+type Streaming = (request?: Message) => AsyncIterable<Message>;
+type List = (request?: Message) => Promise<Message & { nextPageToken: string }>;
 
 export function messageNamed(name: string): DescMessage {
   const found = CONTRACT.getMessage(`crewd.v1.${name}`);
@@ -27,42 +47,73 @@ export function messageNamed(name: string): DescMessage {
   return found;
 }
 
-/** A method of the client by its name in the contract, with the messages it takes and gives. */
-export function methodNamed(client: Client, name: string): { call: any; method: DescMethod } {
-  for (const [property, service] of Object.entries(SERVICES)) {
+/** What a step that talks to the daemon gives. */
+export async function ask(client: Client, verb: string, step: Step): Promise<JsonValue> {
+  const { call, method } = methodNamed(client, String(step[verb]));
+  const request = requestOf(method, step);
+  if (verb === "call") return toJson(method.output, await (call as Unary)(request));
+  if (verb === "stream") return shownAll((call as Streaming)(request));
+  if (verb === "pages") return shownAll(pages(call as List, request));
+  throw new Error(`there is no step ${verb}`);
+}
+
+/** The watches of the library, by their steps. */
+export const WATCHES: Record<string, (client: Client, request: JsonObject) => Watch> = {
+  watch_run: (client, given) => {
+    const request = fromJson(WatchRunRequestSchema, given);
+    return new Watch((signal) =>
+      shown(watchRun(client, request, { signal }), (event) => toJson(EventSchema, event)),
+    );
+  },
+  watch_runs: (client, given) => {
+    const { filter } = fromJson(WatchRunsRequestSchema, given);
+    return new Watch((signal) =>
+      shown(watchRuns(client, filter, { signal }), (change) => changeOf(RunSchema, change)),
+    );
+  },
+  watch_asks: (client, given) => {
+    const { filter } = fromJson(WatchAsksRequestSchema, given);
+    return new Watch((signal) =>
+      shown(watchAsks(client, filter, { signal }), (change) => changeOf(AskSchema, change)),
+    );
+  },
+};
+
+function below(file: DescFile): DescFile[] {
+  return file.dependencies.flatMap((each) => [each, ...below(each)]);
+}
+
+/** A method of the client by its name in the contract. */
+function methodNamed(client: Client, name: string): { call: unknown; method: DescMethod } {
+  for (const property of Object.keys(SERVICES) as (keyof typeof SERVICES)[]) {
+    const service = SERVICES[property];
     const method = service.methods.find((each) => `${service.name}/${each.name}` === name);
-    if (method) return { call: (client as any)[property][method.localName], method };
+    if (method) return { call: Reflect.get(client[property], method.localName), method };
   }
   throw new Error(`there is no method ${name}`);
 }
 
-/** What a step that talks to the daemon gives. */
-export async function ask(client: Client, verb: string, { [verb]: name, request: given = {}, ...step }: Step): Promise<Json> {
-  const { call, method } = methodNamed(client, name);
-  const request = withUnknown(method.input, fromJson(method.input, given), step.unknown_field);
-  if (verb === "call") return toJson(method.output, await call(request));
-  const gotten: Json[] = [];
-  if (verb === "stream") for await (const each of call(request)) gotten.push(toJson(method.output, each));
-  if (verb === "pages")
-    for await (const each of pages(call, request) as AsyncIterable<Message>)
-      gotten.push(toJson(CONTRACT.getMessage(each.$typeName)!, each));
-  return gotten;
+function requestOf({ input }: DescMethod, { request = {}, unknown_field }: Step): Message {
+  const known = fromJson(input, request);
+  if (!unknown_field) return known;
+  return fromBinary(input, Buffer.concat([toBinary(input, known), UNKNOWN_FIELD]));
 }
 
-export const WATCHES: Record<string, (client: Client, request: Json) => Watch<any>> = {
-  watch_run: (client, request) =>
-    new Watch((signal) => watchRun(client, fromJson(WatchRunRequestSchema, request), { signal }), (event) => toJson(EventSchema, event)),
-  watch_runs: (client, request) =>
-    new Watch((signal) => watchRuns(client, fromJson(WatchRunsRequestSchema, request).filter, { signal }), changeOf(RunSchema)),
-  watch_asks: (client, request) =>
-    new Watch((signal) => watchAsks(client, fromJson(WatchAsksRequestSchema, request).filter, { signal }), changeOf(AskSchema)),
-};
-
-function changeOf(schema: DescMessage): (change: Change<any>) => Json {
-  return ({ items, removedIds, complete }) =>
-    ({ items: items.map((item) => toJson(schema, item)), removed_ids: removedIds, complete });
+async function shownAll(messages: AsyncIterable<Message>): Promise<JsonObject[]> {
+  const all: JsonObject[] = [];
+  for await (const each of messages) all.push(toJson(schemaOf(each), each));
+  return all;
 }
 
-function withUnknown(schema: DescMessage, request: Message, unknown: boolean): Message {
-  return unknown ? fromBinary(schema, Buffer.concat([toBinary(schema, request), UNKNOWN_FIELD])) : request;
+function schemaOf(message: Message): DescMessage {
+  return messageNamed(message.$typeName.replace("crewd.v1.", ""));
+}
+
+async function* shown<T>(items: AsyncIterable<T>, show: (item: T) => JsonObject) {
+  for await (const item of items) yield show(item);
+}
+
+function changeOf(schema: DescMessage, change: Change<Message>): JsonObject {
+  const items = change.items.map((item) => toJson(schema, item));
+  return { items, removed_ids: change.removedIds, complete: change.complete };
 }
