@@ -55,6 +55,7 @@ clean: ## remove all that make has made
 
 # One build backend for both projects is quicker than an isolated one for each.
 $(BIN)/hatchling:
+	@echo "setting up .venv, which is done once and takes a minute or two"
 	$(PYTHON) -m venv .venv
 	$(PIP) hatchling editables
 
@@ -79,6 +80,7 @@ GO_GENERATORS = google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12 \
 	done; touch $@
 
 $(NODE_MODULES)/ready: clients/typescript/package.json clients/typescript/package-lock.json
+	@echo "setting up the TypeScript client"
 	@if cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error; \
 	then touch node_modules/ready; \
 	else echo "WARNING: npm cannot install; what needs TypeScript will be skipped" >&2; fi

@@ -5,12 +5,13 @@ from __future__ import annotations
 import getpass
 import hmac
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from crewd.core.errors import CrewdError, Reason
 from crewd.core.model import Actor
 from crewd.core.words import ActorKind
+from crewd.refusal import Refusal
 from crewd.rpc.wire import cut
 from crewd.runtime.jobs import JobKey
 from crewd.runtime.tokens import PREFIX, TaskTokens
@@ -26,11 +27,15 @@ Metadata = Iterable[tuple[str, str | bytes]]
 
 
 class Auth:
-    """Knows the operator's token and those of workers. Only health is told to everyone."""
+    """Knows the operator's token and those of workers. Only health is told to everyone.
 
-    def __init__(self, token: str, tasks: TaskTokens) -> None:
+    `read_token` reads the operator's anew, or refuses: who sends another may know a later one.
+    """
+
+    def __init__(self, token: str, tasks: TaskTokens, read_token: Callable[[], str]) -> None:
         self._token = token.encode()
         self._tasks = tasks
+        self._read_token = read_token
         self._user = _user()
 
     def check(self, method: str, metadata: Metadata) -> None:
@@ -51,13 +56,23 @@ class Auth:
                 message = f"a task's token does not allow {method}: a worker may only call for its"
                 raise _denied(f"{message} own task, with WorkerService", method)
             return
-        if not hmac.compare_digest(token.encode(), self._token):
-            raise CrewdError(
-                Reason.TOKEN_INVALID, "this is not the token of this daemon; `crewd token` shows it"
-            )
+        self._check_operators(token.encode())
         if of_worker:
             message = f"{method} is for workers: the operator's token belongs to no task"
             raise _denied(message, method)
+
+    def _check_operators(self, token: bytes) -> None:
+        if hmac.compare_digest(token, self._token):
+            return
+        message = "this is not the token of this daemon; `crewd token` shows it"
+        try:
+            self._token = self._read_token().encode()
+        except Refusal as refusal:
+            raise CrewdError(
+                Reason.TOKEN_INVALID, f"{message}, but {refusal.message}; {refusal.hint}"
+            ) from refusal
+        if not hmac.compare_digest(token, self._token):
+            raise CrewdError(Reason.TOKEN_INVALID, message)
 
     def actor(self, metadata: Metadata) -> Actor:
         """Return the operator, with the program as it names itself."""

@@ -91,7 +91,10 @@ def _bind(server: grpc.aio.Server, socket: Path) -> None:
     socket.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
     folder = socket.parent.stat()
     if folder.st_uid != os.getuid() or stat.S_IMODE(folder.st_mode) & ~_PRIVATE_FOLDER:
-        raise SocketError(f"{socket.parent} must belong to you alone: chmod 700 {socket.parent}")
+        raise SocketError(
+            f"{socket.parent} can be entered by others, and so could the socket; "
+            "put it into a folder of its own with mode 700"
+        )
     before = os.umask(~_PRIVATE_SOCKET & 0o777)
     try:
         server.add_insecure_port(f"unix:{quote(str(socket))}")

@@ -63,7 +63,7 @@ def _wiring(folder: Path, log: Log, reads: Reads, feed: Feed) -> Wiring:
         drain=_no_drain,
         reads=reads,
         feed=feed,
-        auth=Auth(TOKEN, TaskTokens(b"of a benchmark")),
+        auth=Auth(TOKEN, TaskTokens(b"of a benchmark"), lambda: TOKEN),
         identity=Identity(
             version="bench",
             instance_id="bench",

@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 
 from crewd_client.commands.answers import NoAnswerError, answer_of, read_answer
+from crewd_client.commands.board import Board, Row
 from crewd_client.commands.lines import summary
 from crewd_client.commands.terminal import clean, clean_block, span
+from crewd_client.commands.views import LiveView
 from crewd_client.v1.actor_pb2 import Actor
 from crewd_client.v1.ask_event_pb2 import AskOpened, AskSettled
 from crewd_client.v1.ask_pb2 import ASK_STATUS_ANSWERED, ASK_STATUS_OPEN, Ask, AskAnswer, AskOption
@@ -168,6 +170,28 @@ def test_several_options_may_be_chosen_where_that_is_allowed() -> None:
     )
     with pytest.raises(NoAnswerError):
         answer_of(an_ask(), "2, pg")
+
+
+def test_a_number_without_an_option_is_asked_again() -> None:
+    with pytest.raises(NoAnswerError, match="'7' is no option"):
+        answer_of(an_ask(allow_text=1), "7")
+
+
+def test_a_table_with_little_room_says_what_it_leaves_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("LINES", "12")
+    board = Board(title="a title that is longer than the terminal is wide " * 3)
+    board.rows = {f"{number:032}": Row(f"{number:032}", "") for number in range(300)}
+    view = LiveView(board, RUN)
+
+    view.close()
+
+    lines = capsys.readouterr().err.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert sum("queued  " in line for line in lines) == 200
+    assert "300 queued; 100 not shown" in "".join(lines)
 
 
 def test_an_option_called_d_is_not_a_refusal() -> None:

@@ -337,7 +337,7 @@ async def a_world(folder: Path, *, heartbeat_seconds: float = 15.0) -> AsyncGene
         drain=drain,
         reads=reads,
         feed=feed,
-        auth=Auth(TOKEN, TASK_TOKENS),
+        auth=Auth(TOKEN, TASK_TOKENS, lambda: TOKEN),
         identity=identity,
         transcripts=folder / "transcripts",
         artifacts=ArtifactFiles(folder / "artifacts", reserve=0),

@@ -214,8 +214,11 @@ def _with_request_id(request: Q) -> Q:
 
 def _ours(error: grpc.aio.AioRpcError, connection: Connection) -> CrewdError:
     ours = translate(error)
+    if ours.reason == "TOKEN_MISSING" and connection.location.token is None:
+        source = connection.location.token_source
+        ours.message = f"no token for the daemon at {connection.location.socket}: {source}"
     if ours.code is grpc.StatusCode.DEADLINE_EXCEEDED and not connection.answered:
-        ours = NoDaemonError(code=ours.code, message="")
+        ours = NoDaemonError(code=grpc.StatusCode.UNAVAILABLE, message="")
     if isinstance(ours, NoDaemonError):
         location = connection.location
         ours.message = f"no daemon answers at {location.socket}"

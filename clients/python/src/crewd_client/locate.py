@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pwd
 import stat
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -259,7 +260,7 @@ def _expand(path: StrPath, env: Mapping[str, str]) -> Path:
 
 
 def _home(env: Mapping[str, str]) -> Path:
-    return _absolute(env.get("HOME")) or Path("~").expanduser()
+    return _absolute(env.get("HOME")) or Path(pwd.getpwuid(os.getuid()).pw_dir)
 
 
 def _absolute(path: str | None) -> Path | None:

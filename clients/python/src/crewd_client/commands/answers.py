@@ -18,7 +18,7 @@ def answer_of(ask: Ask, typed: str) -> AnswerAskRequest | None:
     """Turn a typed line into an answer; nothing typed leaves the ask open.
 
     Numbers, ids and labels name options, several with commas or spaces between; `d` declines,
-    unless an option is called so; anything else is text.
+    unless an option is called so; anything else is text, but for a number that is none of them.
     """
     typed = typed.strip()
     if not typed:
@@ -28,7 +28,7 @@ def answer_of(ask: Ask, typed: str) -> AnswerAskRequest | None:
         return answer
     if typed.lower() == "d":
         return AnswerAskRequest(ask_id=ask.id, decline=True)
-    if ask.options and not ask.allow_text:
+    if ask.options and (typed.isdecimal() or not ask.allow_text):
         raise NoAnswerError(f"{clean(typed)!r} is no option: {_choices(ask)}")
     return answer
 

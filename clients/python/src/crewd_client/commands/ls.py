@@ -130,6 +130,8 @@ def _put_run(run: Run, tasks: list[Task]) -> None:
     if run.result.text:
         put()
         put(clean_block(run.result.text))
+    if run.result.truncated:
+        put(f"(cut; the whole is in {run.result.artifact_id}: crew artifacts {run.id})")
 
 
 def _task_cells(task: Task) -> list[str]:

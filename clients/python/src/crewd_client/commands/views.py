@@ -106,13 +106,14 @@ class LiveView:
 
     def refresh(self) -> None:
         if not self._pauses and not self._closed:
-            self._live.update(self._table(), refresh=True)
+            rows = max(self._console.height - _AROUND_ROWS, _FEWEST_ROWS)
+            self._live.update(self._table(rows), refresh=True)
 
     def close(self) -> None:
         """Leave the last table on the screen, unless somebody else has the terminal."""
         if not self._pauses and not self._closed:
             self._live.stop()
-            self._console.print(self._table())
+            self._console.print(self._table(_MOST_ROWS))
         self._closed = True
 
     @contextmanager
@@ -128,27 +129,41 @@ class LiveView:
                 self._live.start()
                 self.refresh()
 
-    def _table(self) -> Table:
+    def _table(self, most_rows: int) -> Table:
         from rich import box  # noqa: PLC0415  # only at a terminal
         from rich.table import Table  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
-        board = self._board
+        board, width = self._board, self._console.width
+        rows = board.urgent_rows(most_rows)
+        hidden = len(board.rows) - len(rows)
         table = Table(box=box.SIMPLE_HEAD, expand=True, title_justify="left", pad_edge=False)
-        table.title = Text(shorten(f"{self._run_id} {_run(board.status)} {board.title}", 200))
-        table.caption = Text(_counted(board))
-        for head in ("task", "status", "try", "elapsed"):
-            table.add_column(head, no_wrap=True)
+        title = f"{self._run_id} {_run(board.status)} {board.title}"
+        table.title = Text(shorten(title, width))
+        counted = f"{_counted(board)}; {hidden} not shown" if hidden else _counted(board)
+        table.caption = Text(shorten(counted, width))
+        table.add_column("task", no_wrap=True)
+        for head in ("status", "try", "elapsed"):
+            # What says how it stands is whole, also where there is little room.
+            longest = max((len(_task(row.status)) for row in rows), default=0)
+            table.add_column(head, no_wrap=True, min_width=longest if head == "status" else None)
         table.add_column("last message", ratio=1, no_wrap=True, overflow="ellipsis")
-        for row in board.urgent_rows(max(self._console.height - 7, 3)):
+        for row in rows:
             elapsed = "" if row.elapsed is None else span(row.elapsed)
             status = Text(_task(row.status), style=_STYLES.get(_task(row.status), ""))
             attempt = str(row.attempt or "")
             message = Text(shorten(row.message, 400))
-            table.add_row(Text(shorten(row.id, 32)), status, attempt, elapsed, message)
+            name = Text(shorten(row.id, max(width // 3, _SHORTEST_NAME)))
+            table.add_row(name, status, attempt, elapsed, message)
         return table
 
 
+_AROUND_ROWS = 7
+"""Lines of a table that are not its rows."""
+_FEWEST_ROWS = 3
+_MOST_ROWS = 200
+"""What a finished run leaves on the screen; `crew show` has all."""
+_SHORTEST_NAME = 12
 _STYLES = {
     "running": "cyan",
     "waiting": "bold yellow",
