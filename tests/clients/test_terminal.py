@@ -219,6 +219,7 @@ def test_nothing_that_is_printed_steers_the_terminal(nasty: str) -> None:
 def test_lines_stay_lines_only_where_they_may() -> None:
     assert clean_block("a\r\nb\tc") == "a\nb\tc"
     assert clean("a\r\nb\tc") == "a b c"
+    assert clean_block("10 %\r20 %\r\x1b[1mdone\r\nnext") == "done\nnext"
 
 
 @pytest.mark.parametrize(

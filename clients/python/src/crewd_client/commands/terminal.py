@@ -22,8 +22,11 @@ def clean(text: str) -> str:
 
 
 def clean_block(text: str) -> str:
-    """Take out escape sequences and control characters; lines and tabs stay."""
-    return _CONTROLS.sub("", _SEQUENCES.sub("", text))
+    """Take out escape sequences and control characters; lines and tabs stay.
+
+    Of a line that was written over, as progress bars are, what is meant is the last of it.
+    """
+    return _CONTROLS.sub("", _OVERWRITTEN.sub("", _SEQUENCES.sub("", text)))
 
 
 def shorten(text: str, width: int) -> str:
@@ -126,4 +129,5 @@ _SEQUENCES = re.compile(
     r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]"
 )
+_OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\r\n])")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
