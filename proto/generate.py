@@ -2,14 +2,16 @@
 """Make all that is generated from the contract: code for each client, and the descriptor set.
 
 Without arguments it is written in place. With `--check` it is made in a temporary folder and every
-difference to what is there is named; the exit code is 1 if there is any. `--only python` leaves the
-languages out whose generators need Node or Go.
+difference to what is there is named; the exit code is 1 if there is any. A language without its
+generators, for want of Node or Go, is left out, and a warning says so. `--only python` makes the
+code of one language; that its generators are missing is an error then.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,8 +23,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PROTO = ROOT / "proto"
 PYTHON_BIN = Path(sys.executable).parent
+PYTHON_PLUGINS = (PYTHON_BIN / "protoc-gen-mypy", PYTHON_BIN / "protoc-gen-mypy_grpc")
 GO_BIN = ROOT / ".venv" / "go"
+GO_PLUGINS = (GO_BIN / "protoc-gen-go", GO_BIN / "protoc-gen-go-grpc")
 NODE_BIN = ROOT / "clients" / "typescript" / "node_modules" / ".bin"
+NODE_PLUGINS = (NODE_BIN / "protoc-gen-es",)
 GENERATORS = {"grpcio-tools": "1.76.0", "mypy-protobuf": "5.1.0"}
 # The stubs narrow a mutable attribute of their base class.
 STUB_HEADER = '# mypy: disable-error-code="mutable-override"\n'
@@ -45,6 +50,22 @@ class Output:
     files: Files
 
 
+@dataclass(frozen=True, slots=True)
+class Language:
+    """`run_by`: the program that its plugins are scripts of."""
+
+    make: Callable[[], list[Output]]
+    plugins: tuple[Path, ...]
+    run_by: str = ""
+
+    def lacks(self) -> str:
+        """Name a program that it needs and that is not installed, if there is any."""
+        missing = [path.name for path in self.plugins if not path.exists()]
+        if self.run_by and shutil.which(self.run_by) is None:
+            missing.append(self.run_by)
+        return missing[0] if missing else ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="report differences, write nothing")
@@ -54,8 +75,7 @@ def main() -> int:
     for name, wanted in GENERATORS.items():
         if version(name) != wanted:
             parser.error(f"{name} {wanted} makes this code, found {version(name)}")
-    languages = [options.only] if options.only else list(LANGUAGES)
-    outputs = [output for language in languages for output in LANGUAGES[language]()]
+    outputs = [output for language in wanted_languages(options.only) for output in language.make()]
     descriptors = descriptor_set()
     if check:
         differences = [difference for output in outputs for difference in compare(output)]
@@ -69,12 +89,24 @@ def main() -> int:
     return 0
 
 
+def wanted_languages(only: str | None) -> list[Language]:
+    """Give the language that is named, else all those whose generators are installed."""
+    lacking = {name: language.lacks() for name, language in LANGUAGES.items()}
+    if only is not None:
+        if lacking[only]:
+            sys.exit(f"error: no code for {only} can be made: {lacking[only]} is not there")
+        return [LANGUAGES[only]]
+    for name, program in lacking.items():
+        if program:
+            sys.stderr.write(f"WARNING: {name} is left out: {program} is not there\n")
+    return [language for name, language in LANGUAGES.items() if not lacking[name]]
+
+
 def python() -> list[Output]:
     """Make the daemon's code, and its copy in the client."""
-    plugins = [PYTHON_BIN / "protoc-gen-mypy", PYTHON_BIN / "protoc-gen-mypy_grpc"]
     made = run_protoc(
         SOURCES,
-        plugins,
+        PYTHON_PLUGINS,
         {"python": "", "grpc_python": "", "mypy": "quiet", "mypy_grpc": "quiet"},
     )
     services = {Path(source).stem for source in SOURCES if source.endswith("_service.proto")}
@@ -95,7 +127,7 @@ def typescript() -> list[Output]:
     """Make the messages and service descriptions, and those of the errors' details."""
     made = run_protoc(
         [*SOURCES, *ERROR_DETAILS],
-        [NODE_BIN / "protoc-gen-es"],
+        NODE_PLUGINS,
         {"es": "target=ts,import_extension=js"},
     )
     return _by_folder(ROOT / "clients" / "typescript" / "src", "*_pb.ts", made)
@@ -103,9 +135,8 @@ def typescript() -> list[Output]:
 
 def go() -> list[Output]:
     """Make the messages and the service clients."""
-    plugins = [GO_BIN / "protoc-gen-go", GO_BIN / "protoc-gen-go-grpc"]
     module = "module=crewd.dev/go"
-    made = run_protoc(SOURCES, plugins, {"go": module, "go-grpc": module})
+    made = run_protoc(SOURCES, GO_PLUGINS, {"go": module, "go-grpc": module})
     return _by_folder(ROOT / "clients" / "go", "*.pb.go", made)
 
 
@@ -162,18 +193,21 @@ def write(output: Output) -> None:
 
 
 SOURCES = sorted(str(path.relative_to(PROTO)) for path in PROTO.glob("crewd/v1/*.proto"))
-LANGUAGES: dict[str, Callable[[], list[Output]]] = {
-    "python": python,
-    "typescript": typescript,
-    "go": go,
+LANGUAGES = {
+    "python": Language(python, PYTHON_PLUGINS),
+    "typescript": Language(typescript, NODE_PLUGINS, run_by="node"),
+    "go": Language(go, GO_PLUGINS),
 }
 
 
 def _protoc(how: list[str], outputs: list[str], sources: Iterable[str]) -> None:
     rpc = distribution("googleapis-common-protos").locate_file("")
     command = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={PROTO}"]
+    command += [f"--proto_path={rpc}", *how, *outputs, *sources]
     # Its arguments are this repository's own paths.
-    subprocess.run([*command, f"--proto_path={rpc}", *how, *outputs, *sources], check=True)  # noqa: S603
+    done = subprocess.run(command, check=False)  # noqa: S603
+    if done.returncode:
+        sys.exit(f"error: protoc ended with {done.returncode}")
 
 
 def _by_folder(root: Path, pattern: str, made: Files) -> list[Output]:

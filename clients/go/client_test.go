@@ -79,6 +79,17 @@ func TestWithoutADaemonConnectingFailsAtOnce(t *testing.T) {
 	}
 }
 
+func TestADaemonThatHangsAtFirstContactIsNotThere(t *testing.T) {
+	d := newDaemon(t)
+	d.on("GetServerInfo", hangs())
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := Connect(short, Options{Env: d.env})
+
+	check.Equal(t, err.Error(), "no daemon answers at "+filepath.Join(d.stateDir, "crewd.sock"))
+	check.Equal(t, status.Code(err), codes.Unavailable)
+}
+
 func TestWithATaskTokenNothingIsChecked(t *testing.T) {
 	d := newDaemon(t)
 	d.on("ReportProgress", replies(&crewdv1.ReportProgressResponse{}))

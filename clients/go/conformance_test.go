@@ -251,7 +251,17 @@ func (p *player) call(verb, path string, step object) (any, error) {
 	if verb == "pages" {
 		return allPages(p.context, client, request)
 	}
-	out := method.Call([]reflect.Value{reflect.ValueOf(p.context), reflect.ValueOf(request)})
+	ctx := p.context
+	if seconds, limited := step["timeout"].(json.Number); limited {
+		limit, err := time.ParseDuration(seconds.String() + "s")
+		if err != nil {
+			return nil, err
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	out := method.Call([]reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(request)})
 	if err, _ := out[1].Interface().(error); err != nil || verb == "call" {
 		return printed(out[0].Interface(), err)
 	}

@@ -68,9 +68,8 @@ func (c *Client) translate(err error) error {
 			ours.Ask = detail
 		}
 	}
-	noneAnswers := ours.Code == codes.Unavailable || ours.Code == codes.DeadlineExceeded && !c.answered.Load()
-	if ours.Reason == "" && noneAnswers {
-		ours.Message = "no daemon answers at " + c.location.Load().Socket
+	if ours.Reason == "" && (ours.Code == codes.Unavailable || ours.Code == codes.DeadlineExceeded && !c.answered.Load()) {
+		ours.Code, ours.Message = codes.Unavailable, "no daemon answers at "+c.location.Load().Socket
 	} else if ours.Code == codes.ResourceExhausted && strings.Contains(ours.Message, "message larger than max") &&
 		!strings.HasPrefix(ours.Message, "grpc:") { // that would be an answer
 		ours.Reason, ours.Message = "REQUEST_TOO_LARGE", "the request is too large: "+ours.Message

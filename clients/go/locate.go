@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -31,30 +32,34 @@ func Locate(options Options) (Location, error) {
 	}
 	standard := resolve(cmp.Or(env.absolute("XDG_STATE_HOME"), env.expand("~/.local/state")) + "/crewd")
 	named, socket := cmp.Or(options.StateDir, env("CREWD_STATE_DIR")), cmp.Or(options.Socket, env("CREWD_SOCKET"))
-	found := Location{StateDir: standard, TaskToken: env("CREWD_TASK_TOKEN") != "", anyStateDir: socket != "" && named == ""}
-	if named != "" {
-		found.StateDir = resolve(env.expand(named))
-	}
-	var daemon struct {
-		Protocol, Pid   int
-		Socket, Version string
-		TokenFile       string `json:"token_file"`
-		StateDir        string `json:"state_dir"`
-	}
-	text, err := os.ReadFile(found.StateDir + "/daemon.json")
-	if err != nil || json.Unmarshal(text, &daemon) != nil || resolve(daemon.StateDir) != found.StateDir {
-		daemon.Socket, daemon.TokenFile = "", "" // it tells nothing of the daemon that is meant
-	}
-	found.Socket = cmp.Or(daemon.Socket, env.socket(found.StateDir, found.StateDir == standard))
-	if socket != "" {
-		found.Socket, _ = filepath.Abs(env.expand(socket))
-	}
+	found := Location{TaskToken: env("CREWD_TASK_TOKEN") != "", anyStateDir: socket != "" && named == ""}
+	found.StateDir = resolve(cmp.Or(env.expand(named), standard))
+	told, tokenFile := readDaemonFile(found.StateDir)
+	found.Socket, _ = filepath.Abs(cmp.Or(env.expand(socket), told, env.socket(found.StateDir, found.StateDir == standard)))
 	// A worker's token stands alone: it must not reach for the operator's by mistake.
 	if found.Token = cmp.Or(env("CREWD_TASK_TOKEN"), env("CREWD_TOKEN")); found.Token == "" {
-		text, _ := os.ReadFile(cmp.Or(env.expand(env("CREWD_TOKEN_FILE")), daemon.TokenFile, found.StateDir+"/token"))
+		text, _ := os.ReadFile(cmp.Or(env.expand(env("CREWD_TOKEN_FILE")), tokenFile, found.StateDir+"/token"))
 		found.Token = strings.TrimSpace(string(text)) // without one, the daemon says what is missing
 	}
 	return found, checkPrivate(filepath.Dir(found.Socket))
+}
+
+// daemonFile has every key of a daemon.json, with a value of its type.
+var daemonFile = map[string]any{"protocol": 0.0, "pid": 0.0, "instance_id": "", "store_id": "", "version": "",
+	"socket": "", "token_file": "", "state_dir": ""}
+
+// readDaemonFile gives what a daemon tells of itself; nothing if the file is not whole, or about another directory.
+func readDaemonFile(stateDir string) (socket, tokenFile string) {
+	var told map[string]any
+	text, err := os.ReadFile(stateDir + "/daemon.json")
+	whole := err == nil && json.Unmarshal(text, &told) == nil
+	for key, like := range daemonFile {
+		whole = whole && reflect.TypeOf(told[key]) == reflect.TypeOf(like)
+	}
+	if !whole || resolve(told["state_dir"].(string)) != stateDir {
+		return "", ""
+	}
+	return told["socket"].(string), told["token_file"].(string)
 }
 
 // environment gives variables. An empty one counts as unset.
@@ -91,11 +96,8 @@ func (e environment) socket(stateDir string, standard bool) string {
 			places = slices.Insert(places, 0, filepath.Join(runtime, "crewd/crewd.sock"))
 		}
 	}
-	places = append(places, filepath.Join(cmp.Or(e.absolute("TMPDIR"), "/tmp"), private(), name))
-	if fitting := slices.IndexFunc(places, func(path string) bool { return len(path) <= 100 }); fitting >= 0 {
-		return places[fitting]
-	}
-	return filepath.Join("/tmp", private(), name)
+	places = append(places, filepath.Join(cmp.Or(e.absolute("TMPDIR"), "/tmp"), private(), name), "/tmp/"+private()+"/"+name)
+	return places[slices.IndexFunc(places, func(path string) bool { return len(path) <= 100 })]
 }
 
 func private() string { return fmt.Sprintf("crewd-%d", os.Getuid()) }
@@ -110,12 +112,18 @@ func checkPrivate(directory string) error {
 	return &Error{Code: codes.Unavailable, Message: directory + " is not ours alone: others could tamper with it"}
 }
 
-// resolve follows symbolic links as far as there is something.
+// resolve follows symbolic links, also those that lead to nothing yet.
 func resolve(path string) string {
-	path, _ = filepath.Abs(path)
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil && path != "/" {
-		return filepath.Join(resolve(filepath.Dir(path)), filepath.Base(path))
+	real, links := "/", 0
+	for rest, _ := filepath.Abs(path); rest != ""; {
+		part, after, _ := strings.Cut(rest, "/")
+		real, rest = filepath.Join(real, part), after
+		if link, err := os.Readlink(real); err == nil && links < 40 { // more go round in a circle
+			real, rest, links = filepath.Dir(real), link+"/"+after, links+1
+			if filepath.IsAbs(link) {
+				real = "/"
+			}
+		}
 	}
 	return real
 }

@@ -61,7 +61,8 @@ func TestASocketPathOverAHundredBytesIsReplacedByAShortOne(t *testing.T) {
 
 func TestTheDaemonFileNamesSocketAndTokenUnlessOthersDo(t *testing.T) {
 	d := newDaemon(t)
-	d.write("daemon.json", `{"state_dir": "`+d.stateDir+`", "socket": "/s.sock", "token_file": "`+d.stateDir+`/token", "later": 1}`)
+	d.write("daemon.json", `{"protocol": 1, "pid": 1, "instance_id": "i", "store_id": "s", "version": "0", "later": 1, "state_dir": "`+
+		d.stateDir+`", "socket": "/s.sock", "token_file": "`+d.stateDir+`/token"}`)
 	env := variables{"HOME": d.stateDir, "CREWD_STATE_DIR": d.stateDir}
 	check.Equal(t, env.found(t, Options{}).Socket, "/s.sock")
 	check.Equal(t, env.found(t, Options{}).Token, "secret")
@@ -72,9 +73,10 @@ func TestTheDaemonFileNamesSocketAndTokenUnlessOthersDo(t *testing.T) {
 
 func TestADaemonFileThatIsNoUseIsIgnored(t *testing.T) {
 	d := newDaemon(t)
-	about := `{"socket": "/s.sock", "token_file": "/t", "state_dir": "` + d.stateDir
+	about := `{"protocol": 1, "pid": 1, "instance_id": "i", "store_id": "s", "version": "0", "socket": "/s.sock", "token_file": "/t",
+		"state_dir": "` + d.stateDir
 	for _, text := range []string{"", "{", "[]", `"text"`, `{"protocol": 1}`, about + `/another"}`, about + `", "pid": "1"}`,
-		about + `", "protocol": true}`} {
+		about + `", "protocol": true}`, about + `", "instance_id": null}`, strings.Replace(about, "store_id", "Store_ID", 1) + `"}`} {
 		d.write("daemon.json", text)
 		found := variables{}.found(t, Options{StateDir: d.stateDir})
 		check.Equal(t, found.Socket, d.stateDir+"/crewd.sock")
@@ -105,6 +107,10 @@ func TestSymbolicLinksLeadToTheSamePlace(t *testing.T) {
 	check.Fatal(t, os.Symlink("real", dir+"/alias"))
 	check.Equal(t, variables{}.found(t, Options{StateDir: dir + "/alias"}).StateDir, dir+"/real")
 	check.Equal(t, variables{}.found(t, Options{StateDir: dir + "/alias/not/there"}).StateDir, dir+"/real/not/there")
+	check.Fatal(t, os.Symlink(dir+"/alias/../later", dir+"/dangling"))
+	check.Equal(t, variables{}.found(t, Options{StateDir: dir + "/dangling/a"}).StateDir, dir+"/later/a")
+	check.Fatal(t, os.Symlink("circle", dir+"/circle"))
+	check.Equal(t, variables{}.found(t, Options{StateDir: dir + "/circle/a"}).StateDir, dir+"/circle/a")
 }
 
 func TestADirectoryThatOthersCanWriteToIsRefused(t *testing.T) {

@@ -72,8 +72,7 @@ func changes[S any, T interface {
 }](responses iter.Seq2[*S, error], items func(*S) []T, removed func(*S) []string) iter.Seq2[Change[T], error] {
 	return func(yield func(Change[T], error) bool) {
 		var told []T
-		var known map[string]T
-		fresh := map[string]T{} // what is known anew, until that is complete
+		known, fresh := map[string]T{}, map[string]T{} // fresh: what is known anew, until that is complete
 		for response, err := range responses {
 			if err != nil {
 				yield(Change[T]{}, err)
@@ -123,7 +122,6 @@ func follow[Q, S any](ctx context.Context, c *Client, call func(context.Context,
 					quiet.Stop()
 					wait, draining = firstWait, draining || any(response).(drainer).GetDraining() != nil
 					if !yield(response, nil) {
-						cancel()
 						return
 					}
 				}

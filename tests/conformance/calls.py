@@ -38,8 +38,8 @@ def request_of(method: str, data: Json, *, unknown_field: bool = False) -> Messa
     return request
 
 
-async def call(client: Client, method: str, request: Message) -> Json:
-    return to_json(await _stub(client, method)(request))
+async def call(client: Client, method: str, request: Message, seconds: float | None) -> Json:
+    return to_json(await _stub(client, method)(request, timeout=seconds))
 
 
 async def stream(client: Client, method: str, request: Message) -> list[Json]:

@@ -115,7 +115,7 @@ class _Player:
     async def call(self, method: str, step: Step) -> Json:
         unknown = step.get("unknown_field", False)
         request = calls.request_of(method, step.get("request", {}), unknown_field=unknown)
-        return await calls.call(self._client(step), method, request)
+        return await calls.call(self._client(step), method, request, step.get("timeout"))
 
     async def stream(self, method: str, step: Step) -> Json:
         request = calls.request_of(method, step.get("request", {}))

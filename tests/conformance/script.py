@@ -28,6 +28,7 @@ Answer = dict[str, object]
 INFO = "DaemonService/GetServerInfo"
 TOKEN = "a-token"  # noqa: S105
 STORE = "store-1"
+HANG: Answer = {"then": "hang"}
 _MODULES = (
     ask_service_pb2,
     catalog_service_pb2,
@@ -88,6 +89,8 @@ class Script(grpc.GenericRpcHandler):
             answer = self._asked(name, data, context)
             if "error" in answer:
                 await refuse(context, answer["error"])
+            if answer == HANG:
+                await asyncio.Event().wait()
             return self._bytes(name, answer)
 
         return behave

@@ -20,7 +20,7 @@ COMMON = {"expect", "error", "save", "client"}
 STEPS = {
     "locate": {"env", "unset"},
     "connect": {"as", "env", "unset"},
-    "call": {"request", "unknown_field"},
+    "call": {"request", "unknown_field", "timeout"},
     "stream": {"request"},
     "pages": {"request"},
     "watch_run": {"request"},

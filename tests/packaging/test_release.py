@@ -114,6 +114,13 @@ def test_it_brings_its_licence(built: Built) -> None:
     assert text == (ROOT / "LICENSE").read_bytes()
 
 
+@pytest.mark.parametrize("client", ["go", "python", "typescript"])
+def test_every_client_has_a_copy_of_the_licence(client: str) -> None:
+    """Go and npm publish the one that is in the folder."""
+    copy = ROOT / "clients" / client / "LICENSE"
+    assert copy.read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
 def test_it_brings_its_command(built: Built) -> None:
     files = contents(built.wheel)
     (text,) = (data for name, data in files.items() if name.endswith("/entry_points.txt"))

@@ -29,6 +29,13 @@ def test_the_daemon_takes_the_client_of_its_own_release() -> None:
     assert f"{CLIENT.name}=={crewd.__version__}" in DAEMON.declared["dependencies"]
 
 
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda p: p.name)
+@pytest.mark.parametrize("promised", ["grpcio>=1.76", "protobuf>=6.31.1,<8"])
+def test_a_project_takes_the_versions_that_it_promises(project: Project, promised: str) -> None:
+    """A cap has no test that installs something: it holds off what is not there yet."""
+    assert promised in project.declared["dependencies"]
+
+
 def test_the_typescript_client_has_the_version_too() -> None:
     package = json.loads((TYPESCRIPT / "package.json").read_text())
     lock = json.loads((TYPESCRIPT / "package-lock.json").read_text())

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,13 +46,12 @@ func Unmarshal(data []byte, m proto.Message) error {
 // reform makes crewd's form of protojson's, to be printed, or the other way round.
 func reform(data []byte, m proto.Message, printed bool) ([]byte, error) {
 	var tree any
-	if err := json.Unmarshal(data, &tree); err != nil {
-		return nil, err
-	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber() // all digits
 	if err := decoder.Decode(&tree); err != nil {
 		return nil, err
+	} else if _, err := decoder.Token(); err != io.EOF {
+		return nil, errors.New("there is more after its end")
 	}
 	f := former{printed: printed}
 	tree = f.message(m.ProtoReflect().Descriptor(), tree, "")

@@ -101,8 +101,8 @@ func TestWhatDoesNotFitIsToldWithItsPlace(t *testing.T) {
 		`{"limits": {"max_tokens": 1.5}}`:          `limits.max_tokens: int64 is expected, not 1.5`,
 		`{"goal": 1}`:                              `goal: string is expected, not 1`,
 		`[]`:                                       `a mapping is expected`,
-		`{"goal": "a"} {}`:                         `after top-level value`,
-		`{"goal": `:                                `unexpected end`,
+		`{"goal": "a"} {}`:                         `more after its end`,
+		`{"goal": `:                                `unexpected EOF`,
 	} {
 		err := Unmarshal([]byte(text), &crewdv1.RunSpec{})
 		if err == nil || !strings.Contains(err.Error(), problem) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Stage } from "./support/stage.js";
+import { ENDED_WELL, Stage } from "./support/stage.js";
 
 const ENDED = {
   "exit 3": /the stage is gone: it has ended: 3/,
@@ -12,7 +12,7 @@ for (const [command, message] of Object.entries(ENDED)) {
     const stage = new Stage(command);
     await assert.rejects(stage.do({ stage: "begin" }), message);
     await assert.rejects(stage.do({ stage: "end" }), message);
-    await stage.close();
+    assert.match(`the stage is gone: ${await stage.close()}`, message);
   });
 }
 
@@ -27,5 +27,5 @@ test("a step that is not answered fails, and lets the stage end", async () => {
   const stage = new Stage("cat >/dev/null", 20);
   await assert.rejects(stage.do({ stage: "wait_file" }), /the stage's "wait_file" takes more than/);
   await assert.rejects(stage.do({ stage: "end" }), /the stage is gone: it has ended: 0/);
-  await stage.close();
+  assert.equal(await stage.close(), ENDED_WELL);
 });

@@ -9,7 +9,15 @@ import {
   type Message,
   toBinary,
 } from "@bufbuild/protobuf";
-import { type Change, type Client, pages, watchAsks, watchRun, watchRuns } from "@crewd/client";
+import {
+  type CallOptions,
+  type Change,
+  type Client,
+  pages,
+  watchAsks,
+  watchRun,
+  watchRuns,
+} from "@crewd/client";
 import { fromJson, toJson } from "@crewd/client/json";
 import { AskSchema } from "@crewd/client/v1/ask";
 import { AskService, WatchAsksRequestSchema } from "@crewd/client/v1/ask_service";
@@ -37,7 +45,7 @@ const CONTRACT = createRegistry(
 const UNKNOWN_FIELD = Uint8Array.of(0xb8, 0x3e, 0x01);
 
 // Scenarios name methods by texts, so what the methods are is known to whoever calls them only.
-type Unary = (request?: Message) => Promise<Message>;
+type Unary = (request?: Message, options?: CallOptions) => Promise<Message>;
 type Streaming = (request?: Message) => AsyncIterable<Message>;
 type List = (request?: Message) => Promise<Message & { nextPageToken: string }>;
 
@@ -51,7 +59,10 @@ export function messageNamed(name: string): DescMessage {
 export async function ask(client: Client, verb: string, step: Step): Promise<JsonValue> {
   const { call, method } = methodNamed(client, String(step[verb]));
   const request = requestOf(method, step);
-  if (verb === "call") return toJson(method.output, await (call as Unary)(request));
+  if (verb === "call") {
+    const options = step.timeout === undefined ? {} : { timeoutMs: step.timeout * 1000 };
+    return toJson(method.output, await (call as Unary)(request, options));
+  }
   if (verb === "stream") return shownAll((call as Streaming)(request));
   if (verb === "pages") return shownAll(pages(call as List, request));
   throw new Error(`there is no step ${verb}`);

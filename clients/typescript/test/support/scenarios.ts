@@ -11,6 +11,7 @@ export type Step = {
   request?: JsonObject;
   input?: JsonValue;
   unknown_field?: boolean;
+  timeout?: number;
   save?: Record<string, string>;
 };
 export type Scenario = { name: string; steps: Step[] };

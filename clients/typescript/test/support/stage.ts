@@ -11,6 +11,9 @@ const DEFAULT_COMMAND = process.env.CREWD_STAGE || ".venv/bin/python -m tests.co
 const REPLY_LIMIT_MS = 90_000;
 const END_LIMIT_MS = 30_000;
 
+/** How a stage ends that has cleared all away. */
+export const ENDED_WELL = "it has ended: 0";
+
 /** What the stage gives for a step. */
 type Reply = { vars?: JsonObject; env?: Record<string, string>; error?: string };
 
@@ -48,11 +51,11 @@ export class Stage {
     return reply;
   }
 
-  /** Lets the stage clear up and end. */
-  async close(): Promise<void> {
+  /** Lets the stage clear up and end; gives how it ended: well is `ENDED_WELL`. */
+  async close(): Promise<string> {
     this.process.stdin.end();
     try {
-      await within(END_LIMIT_MS, "the stage's end", this.gone);
+      return await within(END_LIMIT_MS, "the stage's end", this.gone);
     } catch (error) {
       this.process.kill("SIGKILL");
       throw error;

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.projects import ROOT
+from tests.architecture.sources import ROOT
 from tests.support.daemon import Daemon
 
 README = (ROOT / "proto" / "README.md").read_text()
@@ -53,7 +53,7 @@ def commands(heading: str) -> str:
 
 def tools(script: str) -> set[str]:
     """Name the programs that the script needs and that not everyone has."""
-    return set(re.findall(r"^(buf|grpcurl|protoc)\b", script, re.MULTILINE))
+    return set(re.findall(r"(?:^|\| )(buf|grpcurl|protoc)\b", script, re.MULTILINE))
 
 
 def missing(script: str) -> str:
@@ -62,13 +62,13 @@ def missing(script: str) -> str:
 
 
 def typed(script: str, place: Path, env: dict[str, str]) -> str:
-    """Run the script beside the contract; return what it prints."""
+    """Run the script beside the contract, with what is in `bin`; return what it prints."""
     (place / "proto").symlink_to(ROOT / "proto")
     (place / "run.yaml").write_text(RUN)
     done = subprocess.run(
         ["sh", "-eu"],
         cwd=place,
-        env={**env, "PATH": TOOLS},
+        env={**env, "PATH": f"{place / 'bin'}:{TOOLS}"},
         input=script,
         capture_output=True,
         check=False,
@@ -92,6 +92,21 @@ async def test_buf_curl_asks_the_daemon_for_its_contract(daemon: Daemon) -> None
     script = commands("buf curl").replace("--schema proto/crewd.binpb", option)
     said = typed(commands("Talk to a daemon") + script, daemon.root, daemon.env)
     assert '"caughtUp": true' in said
+
+
+@pytest.mark.parametrize("heading", [heading for heading in TALKS if heading != "crew call"])
+def test_no_other_user_sees_the_token(tmp_path: Path, heading: str) -> None:
+    programs = {"crewd": 'echo "the-$1"', "crew": "", "grpcurl": "", "buf": ""}
+    (tmp_path / "bin").mkdir()
+    for name, does in programs.items():
+        program = tmp_path / "bin" / name
+        program.write_text(f'#!/bin/sh\necho "{name} $*" >> arguments\n{does}\n')
+        program.chmod(0o755)
+    typed(commands("Talk to a daemon") + commands(heading), tmp_path, {})
+    arguments = (tmp_path / "arguments").read_text()
+    assert "crewd token\n" in arguments
+    assert any(f"\n{tool} " in arguments for tool in ("grpcurl", "buf"))
+    assert "the-token" not in arguments
 
 
 async def test_health_takes_no_token(daemon: Daemon) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.projects import ROOT
+from tests.architecture.sources import ROOT
 
 CONTRACT = """syntax = "proto3";
 
