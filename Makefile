@@ -73,6 +73,7 @@ GO_GENERATORS = google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12 \
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 
 .venv/go/ready: Makefile
+	@echo "setting up what makes the Go client"
 	@mkdir -p .venv/go
 	@for each in $(GO_GENERATORS); do \
 		GOBIN="$$PWD/.venv/go" go install "$$each" && continue; \
