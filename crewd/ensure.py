@@ -13,8 +13,8 @@ from pathlib import Path
 from crewd.instance import Lock, holder, try_lock
 from crewd.paths import StatePaths
 from crewd.refusal import Exit, Refusal, refusing
-from crewd.units import UNIT, find_installed
-from crewd.user_manager import UnreachableError, UserManager
+from crewd.systemd.units import UNIT, find_installed
+from crewd.systemd.user_manager import UnreachableError, UserManager
 from crewd_client import locate
 from crewd_client.locate import DaemonFile, Location
 

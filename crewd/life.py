@@ -29,7 +29,7 @@ from crewd.instance import (
     task_key,
 )
 from crewd.refusal import Exit, Refusal
-from crewd.systemd import Manager, take_manager
+from crewd.systemd.notify import Manager, take_manager
 from crewd_client.locate import DaemonFile
 
 PROTOCOL = 1

@@ -16,7 +16,7 @@ import click
 
 from crewd import __version__
 from crewd.cli.options import state_dir_option
-from crewd.host.protocol import PROTOCOL, HostPaths, secret
+from crewd.host.protocol import IDLE_EXIT_SECONDS, PROTOCOL, HostPaths, secret
 from crewd.instance import holder
 from crewd.paths import StatePaths
 from crewd.refusal import Exit, Refusal
@@ -36,16 +36,21 @@ class HostEnd:
 
 @click.command
 @state_dir_option
-def command(state_dir: str | None) -> None:
-    """Run the host, which owns all workers, in the foreground: for a service manager.
-
-    It ends by itself when it has no worker and no daemon.
-    """
+@click.option(
+    "--idle-exit",
+    type=click.FloatRange(min=0),
+    default=IDLE_EXIT_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="End after so long without a worker and a daemon.",
+)
+def command(state_dir: str | None, *, idle_exit: float) -> None:
+    """Run the host, which owns all workers, in the foreground: for a service manager."""
     paths = StatePaths(locate.state_dir(os.environ, state_dir))
     paths.make()
     # The host is small: nothing of this command stays in its process.
     host = (sys.executable, "-P", "-m", "crewd.host", "--state-dir", str(paths.root))
-    os.execv(sys.executable, host)  # noqa: S606 - ourselves
+    os.execv(sys.executable, (*host, "--idle-exit", str(idle_exit)))  # noqa: S606 - ourselves
 
 
 def stop_host(state_dir: Path) -> HostEnd | None:

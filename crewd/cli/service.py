@@ -12,20 +12,21 @@ from crewd.cli.options import state_dir_option
 from crewd.instance import holder
 from crewd.paths import StatePaths
 from crewd.refusal import Exit, Refusal
-from crewd.units import (
+from crewd.systemd.units import (
     HOST_UNIT,
     UNIT,
     Installation,
     Installed,
     differing,
     find_installed,
+    foreign,
     remove,
     sandbox_properties,
     this_command,
     unit_folder,
     write,
 )
-from crewd.user_manager import UnreachableError, UserManager, lingers
+from crewd.systemd.user_manager import UnreachableError, UserManager, lingers
 from crewd_client import locate
 
 
@@ -41,14 +42,15 @@ def install(state_dir: str | None, *, now: bool) -> None:
     """Install and enable the user units of this crewd; again after an upgrade."""
     paths = StatePaths(locate.state_dir(os.environ, state_dir))
     manager = _manager("crewd ensure starts the daemon without it")
-    _refuse_foreign(find_installed(os.environ))
+    folder = unit_folder(os.environ)
+    _refuse_foreign(folder)
+    _refuse_other_state_dir(paths, find_installed(os.environ))
     if now:
         _refuse_other_daemon(paths, manager)
     installation = Installation(command=this_command(), state_dir=paths.root, env=os.environ)
     paths.make()
     probe = (*installation.command, "--version")
     sandbox = manager.can_start_with(sandbox_properties(), probe)
-    folder = unit_folder(os.environ)
     texts = installation.texts(sandbox=sandbox)
     write(folder, texts)
     for place in texts:
@@ -70,7 +72,7 @@ def uninstall() -> None:
     if installed is None:
         click.echo(f"there is no {UNIT} in {unit_folder(os.environ)}")
         return
-    _refuse_foreign(installed)
+    _refuse_foreign(installed.folder)
     manager.tell("disable", "--quiet", UNIT)
     manager.tell("stop", UNIT)
     remove(installed.folder)
@@ -111,12 +113,23 @@ def _manager(otherwise: str) -> UserManager:
         ) from problem
 
 
-def _refuse_foreign(installed: Installed | None) -> None:
-    if installed is not None and not installed.is_ours:
-        file = installed.folder / UNIT
+def _refuse_foreign(folder: Path) -> None:
+    found = foreign(folder)
+    if found:
         raise Refusal(
-            f"{file} is not one that `crewd service install` has written, so it is left alone",
-            hint=f"look at it, and move it away: mv {file} {file}.old",
+            f"not written by `crewd service install`, so all is left alone: "
+            f"{', '.join(map(str, found))}",
+            hint=f"look at it, and move it away: mv {found[0]} {found[0]}.old",
+        )
+
+
+def _refuse_other_state_dir(paths: StatePaths, installed: Installed | None) -> None:
+    """One unit keeps one daemon: what runs by it is not taken away from under its workers."""
+    if installed is not None and installed.state_dir not in {None, paths.root}:
+        raise Refusal(
+            f"{UNIT} keeps the daemon of {installed.state_dir}, so it cannot keep that of "
+            f"{paths.root}",
+            hint="to have it keep the other one, first: crewd service uninstall",
         )
 
 
@@ -139,6 +152,14 @@ def _start(paths: StatePaths, manager: UserManager) -> None:
         raise Refusal(
             f"{message}\n{lines}" if lines else message,
             hint=f"systemctl --user status {UNIT}",
+            exit_code=Exit.FAILED,
+        )
+    found = holder(paths.lock)
+    if found is None or str(found.pid) != told["MainPID"]:
+        raise Refusal(
+            f"{UNIT} has started pid {told['MainPID']}, but the daemon of {paths.root} is "
+            f"{found or 'not there'}",
+            hint=f"do you have settings of your own? systemctl --user cat {UNIT}",
             exit_code=Exit.FAILED,
         )
     click.echo(f"started, pid {told['MainPID']}")

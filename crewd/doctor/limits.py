@@ -10,8 +10,8 @@ from typing import Final
 
 from crewd.doctor.finding import Check, Finding, Place, info, ok, warning
 from crewd.instance import holder
-from crewd.units import find_installed
-from crewd.user_manager import lingers
+from crewd.systemd.units import find_installed
+from crewd.systemd.user_manager import lingers
 
 _FILES_OF_A_WORKER: Final = 8
 """Pipes and spools that the host holds open for one worker."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from crewd.doctor.finding import Check, Finding, Place, error, info, ok, warning
-from crewd.units import (
+from crewd.systemd.units import (
     HOST_UNIT,
     UNIT,
     Installation,
@@ -15,7 +15,7 @@ from crewd.units import (
     find_installed,
     this_command,
 )
-from crewd.user_manager import UnreachableError, UserManager
+from crewd.systemd.user_manager import UnreachableError, UserManager
 
 _FAILED: Final = "failed"
 

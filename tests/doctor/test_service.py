@@ -5,7 +5,7 @@ from pathlib import Path
 
 from crewd.doctor import limits, service
 from crewd.doctor.finding import Severity
-from crewd.units import HOST_UNIT, UNIT, Installation, this_command, unit_folder, write
+from crewd.systemd.units import HOST_UNIT, UNIT, Installation, this_command, unit_folder, write
 from tests.doctor.patient import Patient
 
 

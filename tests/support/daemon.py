@@ -122,8 +122,9 @@ class Daemon:
 
     @contextmanager
     def stopped(self) -> Generator[None]:
-        """Have the process do nothing for a while."""
+        """Have the process do nothing for a while: every thread of it has stopped by then."""
         self.send(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED)
         try:
             yield
         finally:

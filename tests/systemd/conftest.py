@@ -21,10 +21,9 @@ def booted() -> Iterator[Machine]:
 @pytest.fixture
 def machine(booted: Machine) -> Iterator[Machine]:
     """A machine on which nothing of crewd is installed and nothing has run."""
-    booted.reset()
-    booted.uninstall()
+    booted.clear()
     yield booted
-    booted.reset()
+    booted.clear()
 
 
 @pytest.fixture

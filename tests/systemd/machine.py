@@ -9,7 +9,6 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from crewd.instance import holder
 from crewd.paths import StatePaths
@@ -29,7 +28,7 @@ CREW: Final = str(Path(sys.executable).with_name("crew"))
 UNTIL_GO: Final = "while [ ! -e go ]; do sleep 0.02; done"
 PATIENCE: Final = 60.0
 _SYSTEMD: Final = Path("/lib/systemd/systemd")
-_CGROUPS: Final = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
+CGROUPS: Final = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
 _COMMANDS: Final = ("unshare", "nsenter", "setpriv", "systemctl", "systemd-run")
 _PAUSE_SECONDS: Final = 0.02
 _SHOWN_CHARACTERS: Final = 3000
@@ -38,7 +37,7 @@ _NAME: Final = "crewtest"
 _UID: Final = 47381
 _MANAGER_UNIT: Final = f"user@{_UID}.service"
 
-_BOOT: Final = """
+_SEPARATE: Final = """
 set -e
 echo $$ > {cgroup}/cgroup.procs
 exec unshare --mount --pid --fork --kill-child --net --uts --ipc --cgroup sh -ec '
@@ -49,6 +48,12 @@ mount -o remount,ro,bind /proc/sys
 umount -R /sys/fs/cgroup
 mount -t cgroup2 none /sys/fs/cgroup
 mount -t tmpfs tmpfs /run
+mkdir /run/owned
+chown {uid}:{uid} /run/owned
+{then}
+'
+"""
+_BOOT: Final = """
 mount -t tmpfs tmpfs /var/log
 mkdir /var/log/journal
 mkdir -p /run/systemd/system /run/systemd/unit-root /run/systemd/journal /run/lock
@@ -64,7 +69,6 @@ mount -o bind {root}/console /dev/console
 cp {root}/units/* /run/systemd/system/
 exec env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin {systemd} --system \
   --unit=test.target --log-target=console --show-status=0 --default-standard-output=null
-'
 """
 _TARGET: Final = """
 [Unit]
@@ -95,8 +99,13 @@ def why_not() -> str:
         return f"needs systemd and {', '.join(missing) or 'its program'}"
     if _cgroup_root() is None:
         return "needs a cgroup v2 tree that can be written"
-    done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--net", "true"], check=False)
-    return "" if done.returncode == 0 else "needs namespaces"
+    try:
+        with _a_cgroup() as cgroup:
+            tried = _separately(cgroup, "true", output=subprocess.PIPE)
+            said, _ = tried.communicate(timeout=PATIENCE)
+    except OSError as error:
+        return f"needs a cgroup of its own: {error}"
+    return "" if tried.returncode == 0 else f"needs namespaces, mounts, users: {said.decode()}"
 
 
 class Machine:
@@ -105,6 +114,7 @@ class Machine:
     def __init__(self, root: Path, cgroup: Path) -> None:
         self.root = root
         self._cgroup = cgroup
+        self._boot: subprocess.Popen[bytes] | None = None
         self.home = root / "home"
         self.runtime = Path(f"/run/user/{_UID}")
         self.units = self.home / ".config/systemd/user"
@@ -197,14 +207,14 @@ class Machine:
         for word in ("kill --signal=KILL", "stop", "reset-failed"):
             self.systemctl(*word.split(), "crewd.service", "crewd-host.service", check=False)
         shutil.rmtree(self.state_dir, ignore_errors=True)
-        self.state_dir.mkdir(mode=0o700)
-        os.chown(self.state_dir, _UID, _UID)
+        self.user("mkdir", "-p", "-m", "700", str(self.state_dir))
         for drop_in in self.units.glob("*/test.conf"):
             drop_in.unlink()
             self.systemctl("daemon-reload")
 
-    def uninstall(self) -> None:
-        """Have nothing of crewd installed."""
+    def clear(self) -> None:
+        """Have nothing of crewd installed or running."""
+        self.reset()
         shutil.rmtree(self.units, ignore_errors=True)
         self.systemctl("daemon-reload")
 
@@ -219,30 +229,32 @@ class Machine:
         )
         return f"{self.log.read_text(errors='replace')}{done.stdout}"[-_SHOWN_CHARACTERS:]
 
-    def boot(self) -> subprocess.Popen[bytes]:
+    def boot(self, systemd: Path, patience: float) -> None:
         _prepare(self)
         script = _BOOT.format(
-            cgroup=self._cgroup,
             opened=_opened(self.root, _CHECKOUT, Path(sys.prefix), Path(sys.base_prefix)),
             root=self.root,
             runtime=self.runtime,
             uid=_UID,
-            systemd=_SYSTEMD,
+            systemd=systemd,
         )
         with self.log.open("ab") as log:
-            boot = subprocess.Popen(
-                ["sh", "-c", script], stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
-        eventually(lambda: _child(boot.pid) and _is_systemd(_child(boot.pid)), "systemd runs")
+            self._boot = boot = _separately(self._cgroup, script, output=log)
+        eventually(lambda: self._in_boot(_is_systemd(_child(boot.pid))), "systemd runs", patience)
         self._pid_1 = _child(boot.pid)
         private = Path(f"/proc/{self._pid_1}/root{self.runtime}/systemd/private")
-        eventually(private.is_socket, "the user's manager listens")
-        return boot
+        eventually(lambda: self._in_boot(private.is_socket()), "its user's listens", patience)
 
-    def halt(self, boot: subprocess.Popen[bytes]) -> None:
-        os.kill(self._pid_1 or boot.pid, signal.SIGKILL)
-        boot.wait()
-        eventually(lambda: _is_removed(self._cgroup), "the cgroup is empty")
+    def halt(self) -> None:
+        """End all of it, however far it has come: its PID 1 ends with who waits for it."""
+        if self._boot is not None:
+            self._boot.kill()
+            self._boot.wait()
+
+    def _in_boot(self, fact: object) -> object:
+        assert self._boot is not None
+        assert self._boot.poll() is None, self.log.read_text(errors="replace")[-_SHOWN_CHARACTERS:]
+        return fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,21 +273,15 @@ class Worker:
 
 
 @contextmanager
-def a_machine() -> Generator[Machine]:
-    base = _cgroup_root()
-    assert base is not None
-    cgroup = base / f"crewd-test-{secrets.token_hex(4)}"
-    cgroup.mkdir()
-    with a_place() as root:
+def a_machine(systemd: Path = _SYSTEMD, patience: float = PATIENCE) -> Generator[Machine]:
+    with a_place() as root, _a_cgroup() as cgroup:
         root.chmod(0o755)
         machine = Machine(root, cgroup)
-        boot = None
         try:
-            boot = machine.boot()
+            machine.boot(systemd, patience)
             yield machine
         finally:
-            if boot is not None:
-                machine.halt(boot)
+            machine.halt()
 
 
 def eventually(fact: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
@@ -319,8 +325,31 @@ def _closed(place: Path) -> Path | None:
 
 
 def _cgroup_root() -> Path | None:
-    found = (path for path in _CGROUPS if os.access(path / "cgroup.procs", os.W_OK))
+    found = (path for path in CGROUPS if os.access(path / "cgroup.procs", os.W_OK))
     return next(found, None)
+
+
+@contextmanager
+def _a_cgroup() -> Generator[Path]:
+    base = _cgroup_root()
+    assert base is not None
+    cgroup = base / f"crewd-test-{os.getpid()}-{secrets.token_hex(4)}"
+    cgroup.mkdir()
+    try:
+        yield cgroup
+    finally:
+        eventually(lambda: _is_removed(cgroup), "the cgroup is empty")
+
+
+def _separately(cgroup: Path, script: str, *, output: int | IO[bytes]) -> subprocess.Popen[bytes]:
+    """Run this in namespaces of its own; nothing of it outlives us, nor the process returned."""
+    separate = _SEPARATE.format(cgroup=cgroup, uid=_UID, then=script)
+    return subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", "sh", "-c", separate],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+    )
 
 
 def _child(pid: int) -> int:
@@ -332,7 +361,10 @@ def _child(pid: int) -> int:
 
 
 def _is_systemd(pid: int) -> bool:
-    return Path(f"/proc/{pid}/exe").readlink() == _SYSTEMD.resolve()
+    try:
+        return Path(f"/proc/{pid}/exe").readlink() == _SYSTEMD.resolve()
+    except OSError:
+        return False
 
 
 def _is_removed(cgroup: Path) -> bool:

@@ -8,13 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.systemd.machine import CREW, UNTIL_GO, Machine, Worker, eventually
+from crewd.host.protocol import IDLE_EXIT_SECONDS
+from tests.systemd.machine import CREW, CREWD, UNTIL_GO, Machine, Worker, eventually
 
 UNIT, HOST_UNIT = "crewd.service", "crewd-host.service"
 
 
 def main_pid(machine: Machine, unit: str = UNIT) -> int:
     return int(machine.show(unit, "MainPID"))
+
+
+def pinged_for(machine: Machine) -> float:
+    """Return the seconds from the start of the daemon to its latest ping."""
+    names = ("WatchdogTimestampMonotonic", "ActiveEnterTimestampMonotonic")
+    ping, start = (int(machine.show(UNIT, name)) for name in names)
+    return (ping - start) / 1e6
 
 
 def ended(machine: Machine, worker: Worker) -> str:
@@ -55,6 +63,8 @@ def test_a_daemon_that_hangs_is_killed_and_started_again(served: Machine) -> Non
     served.systemctl("restart", UNIT)
     worker = served.run(UNTIL_GO)
     before = served.daemon()
+    eventually(lambda: pinged_for(served) > 2 * 2, "one that lives is watched for a while")
+    assert (served.show(UNIT, "NRestarts"), served.daemon()) == ("0", before)
     os.kill(served.processes(UNIT)[0], signal.SIGSTOP)
     eventually(lambda: served.show(UNIT, "NRestarts") == "1", "systemd restarts it")
     eventually(lambda: served.daemon() not in {0, before}, "another daemon runs")
@@ -94,6 +104,37 @@ def test_to_stop_the_host_ends_all_workers(served: Machine) -> None:
     assert served.show(UNIT, "ActiveState") == "active"
 
 
+def test_a_host_that_hangs_does_not_keep_its_workers_from_ending(served: Machine) -> None:
+    served.drop_in(HOST_UNIT, "[Service]\nTimeoutStopSec=1\n")
+    served.run("trap : TERM", "setsid sh -c 'trap : TERM; while :; do sleep 1; done' &", UNTIL_GO)
+    host, *workers = served.processes(HOST_UNIT)
+    assert len(workers) >= 2
+    os.kill(host, signal.SIGSTOP)
+    served.systemctl("stop", HOST_UNIT)
+    assert served.processes(HOST_UNIT) == []
+    assert not any(Path(f"/proc/{pid}").exists() for pid in (host, *workers))
+
+
+def test_a_host_waits_for_a_daemon_that_is_slow_to_start(served: Machine) -> None:
+    served.systemctl("stop", UNIT)
+    host = main_pid(served, HOST_UNIT)
+    slow = f"ExecStartPre=/bin/sleep {IDLE_EXIT_SECONDS + 1}"
+    served.drop_in(UNIT, f"[Service]\n{slow}\n")
+    served.systemctl("start", UNIT)
+    assert main_pid(served, HOST_UNIT) == host
+    assert "completed" in ended(served, served.run(UNTIL_GO))
+
+
+def test_what_clients_know_of_a_stopped_daemon_is_its_own(served: Machine) -> None:
+    (pid,) = served.processes(UNIT)
+    assert "Umask:\t0077" in Path(f"/proc/{pid}/status").read_text().split("\n")
+    folder = f"{served.runtime}/crewd"
+    before = served.user("stat", "--format=%a %i", folder)
+    assert before.startswith("700 ")
+    served.systemctl("stop", UNIT)
+    assert served.user("stat", "--format=%a %i", folder) == before
+
+
 def test_ensure_starts_the_enabled_unit_without_the_variables_of_a_session(served: Machine) -> None:
     served.crewd("stop")
     assert served.show(UNIT, "ActiveState") == "inactive"
@@ -128,6 +169,48 @@ def test_the_unit_is_not_started_beside_a_daemon_that_runs(machine: Machine) -> 
     machine.crewd("stop")
     machine.systemctl("start", UNIT)
     assert main_pid(machine) == machine.daemon() != daemon
+
+
+def test_a_unit_is_not_taken_from_one_state_directory_to_another(served: Machine) -> None:
+    other, daemon = served.home / "other", served.daemon()
+    for now in ((), ("--now",)):
+        said = served.crewd("service", "install", *now, "--state-dir", str(other), check=False)
+        assert f"{UNIT} keeps the daemon of {served.state_dir}" in said
+        assert f"it cannot keep that of {other}" in said
+        assert "crewd service uninstall" in said
+    assert not other.exists()
+    assert served.show(UNIT, "NeedDaemonReload") == "no"
+    assert served.daemon() == daemon
+
+
+def test_a_unit_that_starts_the_daemon_of_another_is_no_success(machine: Machine) -> None:
+    machine.crewd("service", "install")
+    other = f"{machine.runtime}/crewd/other"
+    start = f"ExecStart={CREWD} serve --host connect --state-dir {other}"
+    machine.drop_in(UNIT, f"[Service]\nExecStart=\n{start}\n")
+    said = machine.crewd("service", "install", "--now", check=False)
+    assert f"has started pid {main_pid(machine)}, but the daemon of {machine.state_dir}" in said
+    assert "systemctl --user cat crewd.service" in said
+
+
+@pytest.mark.parametrize("place", [UNIT, HOST_UNIT, f"{UNIT}.d/sandbox.conf"])
+def test_files_of_a_person_are_neither_replaced_nor_removed(machine: Machine, place: str) -> None:
+    file = machine.units / place
+    machine.user("mkdir", "-p", str(file.parent))
+    file.write_text("# mine\n")
+    for now in ((), ("--now",)):
+        said = machine.crewd("service", "install", *now, check=False)
+        assert f"not written by `crewd service install`, so all is left alone: {file}" in said
+        assert f"mv {file} {file}.old" in said
+    assert [path for path in machine.units.rglob("*") if path.is_file()] == [file]
+    file.rename(f"{file}.old")
+    machine.crewd("service", "install", "--now")
+    daemon = machine.daemon()
+    file.write_text("# mine\n")
+    assert f"left alone: {file}" in machine.crewd("service", "uninstall", check=False)
+    assert (machine.daemon(), file.read_text()) == (daemon, "# mine\n")
+    assert (machine.units / UNIT).exists()
+    assert (machine.units / "default.target.wants" / UNIT).is_symlink()
 
 
 def test_what_is_uninstalled_is_gone_but_for_the_workers(served: Machine) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import os
 import secrets
+import selectors
 import signal
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from crewd.systemd import take_manager
+from crewd.systemd.notify import take_manager
 from crewd_client.v1.server_pb2 import SERVER_STATUS_SERVING
 from tests.support.daemon import Daemon
 from tests.support.desk import worker
@@ -31,6 +33,28 @@ async def told() -> AsyncIterator[tuple[Daemon, Listener]]:
         with a_listener(daemon.root) as listener:
             daemon.env["NOTIFY_SOCKET"] = listener.address
             yield daemon, listener
+
+
+class Clock(selectors.SelectSelector):
+    """Goes on only when everybody waits for it, and then at once."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        self.now += 0 if ready else timeout or 0
+        return ready
+
+
+class LoopWithoutRest(asyncio.SelectorEventLoop):
+    """Its time is that of such a clock, so what takes minutes takes none."""
+
+    def __init__(self) -> None:
+        self._clock = Clock()
+        super().__init__(self._clock)
+
+    def time(self) -> float:
+        return self._clock.now
 
 
 async def heard(listener: Listener, text: str) -> list[str]:
@@ -54,15 +78,19 @@ async def test_ready_is_said_when_the_daemon_serves_and_stopping_when_it_ends(
 async def test_the_status_follows_runs_and_questions(told: tuple[Daemon, Listener]) -> None:
     daemon, listener = told
     await daemon.start()
+    await heard(listener, "STATUS=no runs")
     desk = await daemon.desk()
-    run_id = await desk.submit(worker("t", "ask q", "result done"))
-    ask = await desk.asked(run_id)
-    said = await heard(listener, "STATUS=1 run, 1 waiting for you")
-    assert said[-2] == "STATUS=1 run" or "STATUS=1 run" not in said
+    begin, end = daemon.root / "begin", daemon.root / "end"
+    run_id = await desk.submit(worker("t", f"wait {begin}", "ask q", f"wait {end}", "result done"))
+    assert await heard(listener, "STATUS=1 run") == ["STATUS=1 run"]
+    begin.touch()
+    ask, waiting = await desk.asked(run_id), "STATUS=1 run, 1 waiting for you"
+    assert await heard(listener, waiting) == [waiting]
     await desk.answer(ask.id, "yes")
+    assert await heard(listener, "STATUS=1 run") == ["STATUS=1 run"]
+    end.touch()
     await desk.ended(run_id)
-    said = await heard(listener, "STATUS=no runs")
-    assert set(said) <= {"STATUS=1 run", "STATUS=no runs"}
+    assert await heard(listener, "STATUS=no runs") == ["STATUS=no runs"]
 
 
 async def test_no_child_inherits_what_was_said_to_the_daemon(told: tuple[Daemon, Listener]) -> None:
@@ -81,9 +109,27 @@ async def test_pings_stop_when_the_process_does_nothing(told: tuple[Daemon, List
     await daemon.start()
     await heard(listener, "WATCHDOG=1")
     with daemon.stopped():
+        assert state(daemon.pid) == "T"
         await asyncio.to_thread(listener.drain)
         assert not await asyncio.to_thread(listener.hear, 0.5)
     await heard(listener, "WATCHDOG=1")
+
+
+def test_two_pings_come_in_the_time_that_one_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faulthandler, "enable", lambda: None)  # That of this process is pytest's.
+    with a_listener(tmp_path) as listener, asyncio.Runner(loop_factory=LoopWithoutRest) as runner:
+        manager = take_manager({"NOTIFY_SOCKET": listener.address, "WATCHDOG_USEC": "30000000"})
+        assert manager is not None
+
+        async def live(seconds: float) -> None:
+            with manager.watched():
+                await asyncio.sleep(seconds)
+
+        runner.run(live(89))
+        listener.drain()
+    assert listener.heard == ["WATCHDOG=1"] * 6
 
 
 async def test_who_watches_another_process_gets_no_pings(told: tuple[Daemon, Listener]) -> None:
@@ -175,3 +221,7 @@ def bare(root: Path, listener: Listener, habit: str) -> subprocess.Popen[str]:
 
 def environment(pid: int) -> list[bytes]:
     return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]

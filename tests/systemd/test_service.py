@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crewd.units import UNIT, Installation, this_command, unit_folder, write
+from crewd.systemd.units import UNIT, Installation, this_command, unit_folder, write
 from tests.daemon.command import Home
 
 
@@ -49,6 +49,15 @@ def test_ensure_starts_the_daemon_itself_and_says_so(home: Home) -> None:
     assert done.stderr.startswith(f"note: the daemon is started without its unit {UNIT}: ")
     again = home.crewd("ensure", "--json")
     assert (again.stdout, again.stderr) == (done.stdout, "")
+
+
+def test_a_daemon_does_not_speak_for_the_service_that_had_it_started(home: Home) -> None:
+    given = {"NOTIFY_SOCKET": str(home.root / "n"), "WATCHDOG_USEC": "9000000", "WATCHDOG_PID": "1"}
+    assert home.crewd("ensure", **given).returncode == 0
+    environment = Path(f"/proc/{home.pid()}/environ").read_text().split("\0")
+    names = {each.partition("=")[0] for each in environment}
+    assert "HOME" in names
+    assert not names & given.keys()
 
 
 @pytest.mark.parametrize("case", ["another state directory", "not enabled", "a socket is named"])

@@ -5,19 +5,22 @@ from __future__ import annotations
 import shutil
 import subprocess
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from crewd.refusal import Refusal
-from crewd.units import (
+from crewd.host.protocol import EXIT_ANOTHER_HOST
+from crewd.refusal import Exit, Refusal
+from crewd.systemd.units import (
     HOST_UNIT,
     SANDBOX,
     UNIT,
     Installation,
     differing,
     find_installed,
+    foreign,
     remove,
     sandbox_properties,
     this_command,
@@ -29,6 +32,47 @@ SHIPPED: Final = Path(__file__).parents[2] / "systemd"
 MOST_EXPOSED: Final = {False: 60, True: 15}
 """In tenths. Judged as a service of the system: capabilities count that no user's has."""
 ODD_NAMES: Final = ("plain", "with space", "100%h", "$HOME", 'a"b', "back\\slash", "ünï", "a;b'c")
+DESIGNED: Final = {
+    UNIT: {
+        "Type": "notify",
+        "NotifyAccess": "main",
+        "Wants": HOST_UNIT,
+        "After": HOST_UNIT,
+        "WatchdogSec": "30",
+        "Restart": "on-failure",
+        "KillMode": "mixed",
+        "UMask": "0077",
+        "LimitCORE": "0",
+        "RuntimeDirectory": "crewd",
+        "RuntimeDirectoryMode": "0700",
+        "RuntimeDirectoryPreserve": "yes",
+        "NoNewPrivileges": "yes",
+        "RestrictAddressFamilies": "AF_UNIX",
+        "WantedBy": "default.target",
+    },
+    HOST_UNIT: {
+        "Type": "notify",
+        "NotifyAccess": "main",
+        "Restart": "on-failure",
+        "KillMode": "control-group",
+        "Delegate": "yes",
+        "OOMPolicy": "continue",
+        "TasksMax": "infinity",
+        "TimeoutStopSec": "90",
+        # Workers may do what their user may.
+        "NoNewPrivileges": None,
+        "SystemCallFilter": None,
+        "UMask": None,
+        "WatchdogSec": None,
+    },
+    Path(SANDBOX).name: {
+        "PrivateUsers": "yes",
+        "ProtectSystem": "strict",
+        "ProtectHome": "read-only",
+        "ReadWritePaths": "-%h/.local/state/crewd",
+        "CapabilityBoundingSet": "",
+    },
+}
 
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"
@@ -99,6 +143,37 @@ def test_the_daemon_is_exposed_to_little(tmp_path: Path, *, sandbox: bool) -> No
     assert done.returncode == 0, done.stdout.splitlines()[-1]
 
 
+def settings(name: str) -> dict[str, str]:
+    """Return what a file of units that comes with crewd sets, each by its last value."""
+    lines = (SHIPPED / name).read_text().splitlines()
+    pairs = (line.partition("=") for line in lines if not line.startswith("#"))
+    return {setting: value for setting, equals, value in pairs if equals}
+
+
+@pytest.mark.parametrize(("name", "wanted"), DESIGNED.items())
+def test_the_units_set_what_the_design_names(name: str, wanted: dict[str, str | None]) -> None:
+    found = settings(name)
+    assert {setting: found.get(setting) for setting in wanted} == wanted
+
+
+def test_neither_unit_ends_with_the_other() -> None:
+    tied = {"BindsTo", "Requires", "Requisite", "PartOf", "Upholds", "Conflicts"}
+    assert not tied & {*settings(UNIT), *settings(HOST_UNIT)}
+
+
+def test_an_idle_host_waits_for_longer_than_the_daemon_may_take() -> None:
+    words, daemon = settings(HOST_UNIT)["ExecStart"].split(), settings(UNIT)
+    patience = int(words[words.index("--idle-exit") + 1])
+    phases = ("TimeoutStopSec", "TimeoutAbortSec", "RestartSec", "TimeoutStartSec")
+    assert patience > sum(int(daemon[phase]) for phase in phases)
+
+
+def test_what_would_end_alike_is_not_tried_again() -> None:
+    refused = {Exit.USAGE, Exit.REFUSED}
+    for name, codes in {UNIT: refused, HOST_UNIT: refused | {EXIT_ANOTHER_HOST}}.items():
+        assert {int(code) for code in settings(name)["RestartPreventExitStatus"].split()} == codes
+
+
 def test_units_that_were_written_are_found_and_as_they_should_be(tmp_path: Path) -> None:
     installation = an_installation(tmp_path)
     assert find_installed(installation.env) is None
@@ -106,7 +181,8 @@ def test_units_that_were_written_are_found_and_as_they_should_be(tmp_path: Path)
     write(folder, installation.texts(sandbox=True))
     found = find_installed(installation.env)
     assert found is not None
-    assert (found.is_ours, found.sandbox, found.enabled) == (True, True, False)
+    assert (found.sandbox, found.enabled) == (True, False)
+    assert foreign(folder) == []
     assert differing(found, installation) == []
     moved = replace(installation, command=("/elsewhere/crewd",))
     assert differing(found, moved) == [UNIT, HOST_UNIT]
@@ -133,12 +209,35 @@ def test_units_that_a_person_put_there_are_not_ours(tmp_path: Path) -> None:
     shutil.copy(SHIPPED / UNIT, folder)
     found = find_installed(env)
     assert found is not None
-    assert not found.is_ours
+    assert foreign(folder) == [folder / UNIT]
     assert found.state_dir == tmp_path / ".local/state/crewd"
     (folder / UNIT).write_text("[Service]\nExecStart=/bin/crewd serve\n")
     found = find_installed(env)
     assert found is not None
     assert found.state_dir is None
+
+
+@pytest.mark.parametrize("place", [UNIT, HOST_UNIT, SANDBOX])
+def test_what_a_person_put_in_the_place_of_a_file_of_ours_is_told(
+    tmp_path: Path, place: str
+) -> None:
+    write(tmp_path, an_installation(tmp_path).texts(sandbox=True))
+    file = tmp_path / place
+    ours = file.rename(tmp_path / "ours")
+    assert foreign(tmp_path) == []
+    for make in (file.touch, file.mkdir, partial(file.symlink_to, ours)):
+        make()
+        assert foreign(tmp_path) == [file]
+        file.rmdir() if make == file.mkdir else file.unlink()
+    file.symlink_to("/dev/null")  # Masked.
+    assert foreign(tmp_path) == [file]
+
+
+def test_a_folder_that_a_person_keeps_elsewhere_is_theirs(tmp_path: Path) -> None:
+    write(tmp_path, an_installation(tmp_path).texts(sandbox=True))
+    folder = (tmp_path / SANDBOX).parent
+    folder.symlink_to(folder.rename(tmp_path / "elsewhere"))
+    assert foreign(tmp_path) == [folder]
 
 
 def test_places_that_only_a_shell_knows_are_told_to_the_daemon(tmp_path: Path) -> None:

@@ -1,23 +1,18 @@
-"""What the service manager that started us hears: that we serve, how we are, and that we live.
-
-The protocol is that of sd_notify(3): datagrams of NAME=value lines to the socket it named.
-"""
+"""What the service manager that started us hears: that we serve, how we are, and that we live."""
 
 from __future__ import annotations
 
 import asyncio
 import faulthandler
 import os
-import socket
 from collections.abc import Generator, MutableMapping
 from contextlib import contextmanager
 
 import structlog
 
-_VARIABLES = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
+from crewd.host.notify import notify, take_address
+
 _MICROSECONDS = 1_000_000
-# One that is busy may let us wait, but not for long: the caller is the event loop.
-_SEND_SECONDS = 0.5
 _STATUS_CHARACTERS = 400
 
 _log = structlog.get_logger()
@@ -28,8 +23,9 @@ def take_manager(env: MutableMapping[str, str]) -> Manager | None:
 
     Its variables are taken out of the environment, so that no child speaks in our name.
     """
-    address, usec, pid = (env.pop(name, "") for name in _VARIABLES)
-    if not address.startswith(("/", "@")):
+    address = take_address(env)
+    usec, pid = (env.pop(name, "") for name in ("WATCHDOG_USEC", "WATCHDOG_PID"))
+    if not address:
         return None
     is_ours = not pid or pid == str(os.getpid())
     watched = is_ours and usec.isascii() and usec.isdigit() and int(usec) > 0
@@ -40,7 +36,7 @@ class Manager:
     """The service manager. That it cannot be told something is logged once and harms nobody."""
 
     def __init__(self, address: str, ping_seconds: float | None) -> None:
-        self._address = f"\0{address[1:]}" if address.startswith("@") else address
+        self._address = address
         self._ping_seconds = ping_seconds
         self._next_ping: asyncio.TimerHandle | None = None
         self._failed = False
@@ -78,10 +74,7 @@ class Manager:
 
     def _tell(self, text: str) -> None:
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-                sender.settimeout(_SEND_SECONDS)
-                sender.connect(self._address)
-                sender.send(text.encode())
+            notify(self._address, text)
         except OSError as error:
             if not self._failed:
                 self._failed = True

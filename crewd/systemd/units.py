@@ -22,6 +22,8 @@ HOST_UNIT = "crewd-host.service"
 SANDBOX = "crewd.service.d/sandbox.conf"
 """The part of the hardening that not every system allows."""
 
+_ALL = (SANDBOX, UNIT, HOST_UNIT)
+
 _FILES = Path(__file__).parent / "unit_files"
 _COMMAND = "%h/.local/bin/crewd"
 _STATE_DIR = "%h/.local/state/crewd"
@@ -74,8 +76,6 @@ class Installed:
     enabled: bool
     """The unit is started with the first login, or at boot where the user lingers."""
     sandbox: bool
-    is_ours: bool
-    """`crewd service install` wrote them, so it may replace them."""
 
 
 def this_command() -> tuple[str, ...]:
@@ -107,8 +107,12 @@ def find_installed(env: Mapping[str, str]) -> Installed | None:
         state_dir=_state_dir_in(text, env),
         enabled=(folder / _WANTED_BY / UNIT).is_symlink(),
         sandbox=(folder / SANDBOX).exists(),
-        is_ours=text.startswith(_MARK) and not file.is_symlink(),
     )
+
+
+def foreign(folder: Path) -> list[Path]:
+    """Return what is in the place of a file of ours, and is not one that `write` has written."""
+    return [file for place in _ALL if (file := _foreign(folder, place)) is not None]
 
 
 def differing(installed: Installed, installation: Installation) -> list[str]:
@@ -132,7 +136,7 @@ def write(folder: Path, texts: Mapping[str, str]) -> None:
 
 def remove(folder: Path) -> None:
     """Remove what `write` wrote."""
-    for place in (SANDBOX, UNIT, HOST_UNIT):
+    for place in _ALL:
         _remove(folder, place)
 
 
@@ -144,6 +148,21 @@ def sandbox_properties() -> list[str]:
 
 def _shipped(name: str) -> str:
     return (_FILES / name).read_text(encoding="utf-8")
+
+
+def _foreign(folder: Path, place: str) -> Path | None:
+    file = folder / place
+    # A link is a person's, wherever it leads: to a file of theirs, or to nothing for a masked unit.
+    for path in (file.parent, file):
+        if path != folder and path.is_symlink():
+            return path
+    try:
+        is_ours = file.read_text(encoding="utf-8", errors="replace").startswith(_MARK)
+    except FileNotFoundError:
+        return None
+    except OSError:  # Not a file, or not one that we may read: in no case have we written it.
+        return file
+    return None if is_ours else file
 
 
 def _remove(folder: Path, place: str) -> None:
