@@ -16,7 +16,7 @@ from tests.clients.support.fake_daemon import FakeDaemon
 
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-c", "from crewd_client.cli import main; main()"]
-PATIENCE = 20
+PATIENCE = 60
 Env = dict[str, str] | None
 
 
@@ -43,7 +43,7 @@ def environment(state_dir: Path) -> dict[str, str]:
 async def start(
     daemon: FakeDaemon, *arguments: str, cwd: Path | None = None, env: Env = None
 ) -> Process:
-    return await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         *COMMAND,
         *arguments,
         stdin=PIPE,
@@ -52,6 +52,8 @@ async def start(
         cwd=cwd or daemon.state_dir,
         env=environment(daemon.state_dir) | (env or {}),
     )
+    daemon.commands.append(process)
+    return process
 
 
 async def crew(
@@ -104,6 +106,7 @@ class AtTerminal:
             start_new_session=True,
         )
         os.close(slave)
+        daemon.commands.append(process)
         self = cls(process, master)
         asyncio.get_running_loop().add_reader(master, self._read)
         return self

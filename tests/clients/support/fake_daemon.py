@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,7 +78,10 @@ OVER = {RUN_STATUS_COMPLETED, RUN_STATUS_FAILED, RUN_STATUS_CANCELLED}
 
 @dataclass
 class FakeDaemon:
-    """Answers what it was told to; `emit` makes events, which watchers get at once."""
+    """Answers what it was told to; `emit` makes events, which watchers get at once.
+
+    `commands` are those that were started against it; none outlives it.
+    """
 
     state_dir: Path
     token: str = TOKEN
@@ -98,6 +102,7 @@ class FakeDaemon:
         default_factory=list[tuple[str, Any, dict[str, str]]]
     )
     on_create: Callable[[Run], None] | None = None
+    commands: list[Process] = field(default_factory=list[Process])
 
     def __post_init__(self) -> None:
         self.socket = self.state_dir / "crewd.sock"
@@ -110,6 +115,10 @@ class FakeDaemon:
         return self
 
     async def __aexit__(self, *_raised: object) -> None:
+        for command in self.commands:
+            if command.returncode is None:
+                command.kill()
+                await command.wait()
         await self.stop()
 
     async def start(self) -> None:
