@@ -78,10 +78,7 @@ OVER = {RUN_STATUS_COMPLETED, RUN_STATUS_FAILED, RUN_STATUS_CANCELLED}
 
 @dataclass
 class FakeDaemon:
-    """Answers what it was told to; `emit` makes events, which watchers get at once.
-
-    `commands` are those that were started against it; none outlives it.
-    """
+    """Answers what it was told to; `emit` makes events, which watchers get at once."""
 
     state_dir: Path
     token: str = TOKEN
@@ -115,10 +112,7 @@ class FakeDaemon:
         return self
 
     async def __aexit__(self, *_raised: object) -> None:
-        for command in self.commands:
-            if command.returncode is None:
-                command.kill()
-                await command.wait()
+        await _end(self.commands)
         await self.stop()
 
     async def start(self) -> None:
@@ -330,3 +324,11 @@ class FakeDaemon:
     async def _wake(self) -> None:
         async with self._changed:
             self._changed.notify_all()
+
+
+async def _end(commands: list[Process]) -> None:
+    """See to it that no command outlives the daemon that it was started against."""
+    for command in commands:
+        if command.returncode is None:
+            command.kill()
+            await command.wait()
