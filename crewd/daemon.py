@@ -16,7 +16,7 @@ import structlog
 
 from crewd import __version__, life
 from crewd.config import Config, HostMode
-from crewd.instance import operator_token
+from crewd.instance import read_token
 from crewd.life import End, Ending
 from crewd.origin import Origin
 from crewd.paths import config_dir
@@ -123,7 +123,7 @@ async def assemble(config: Config, who: life.Identity, ending: Ending) -> AsyncG
             drain=_drain(supervisor, ending),
             reads=reads,
             feed=feed,
-            auth=Auth(who.token, tokens, partial(operator_token, config.paths.token)),
+            auth=Auth(who.token, tokens, partial(read_token, config.paths.token)),
             identity=_identity(config, who, log),
             transcripts=config.paths.transcripts,
             artifacts=artifacts,

@@ -155,6 +155,11 @@ def operator_token(path: Path) -> str:
     return _secret(path, "token")
 
 
+def read_token(path: Path) -> str:
+    """Return the token that is there now, which may be another than at the start."""
+    return _read_secret(path, "token")
+
+
 def task_key(path: Path) -> bytes:
     """Return what the tokens of workers are made with; made like the operator's token."""
     return _secret(path, "key").encode()
@@ -163,10 +168,18 @@ def task_key(path: Path) -> bytes:
 def _secret(path: Path, what: str) -> str:
     with refusing(f"cannot read the {what}", path):
         try:
-            found = path.lstat()
+            path.lstat()
         except FileNotFoundError:
             write_private(path, secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
+    return _read_secret(path, what)
+
+
+def _read_secret(path: Path, what: str) -> str:
+    with refusing(f"cannot read the {what}", path):
+        try:
             found = path.lstat()
+        except FileNotFoundError:
+            raise Refusal(f"the {what} {path} is gone", hint="the next start makes one") from None
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             raise Refusal(
                 f"others can read or change the {what} {path}",

@@ -14,6 +14,7 @@ from crewd.instance import (
     lock_socket,
     lock_state,
     operator_token,
+    read_token,
     task_key,
     try_lock,
 )
@@ -155,6 +156,13 @@ def test_the_token_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     assert len(token) >= 43
     assert operator_token(path) == token
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_to_read_a_token_that_is_gone_makes_none(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    with pytest.raises(Refusal, match="is gone"):
+        read_token(path)
+    assert not path.exists()
 
 
 def test_the_key_of_workers_tokens_is_made_once_and_is_no_token(tmp_path: Path) -> None:
