@@ -13,7 +13,7 @@ from pathlib import Path
 from crewd.instance import Lock, holder, try_lock
 from crewd.paths import StatePaths
 from crewd.refusal import Exit, Refusal, refusing
-from crewd.systemd.units import UNIT, find_installed
+from crewd.systemd.units import UNIT, find_installed_for
 from crewd.systemd.user_manager import UnreachableError, UserManager
 from crewd_client import locate
 from crewd_client.locate import DaemonFile, Location
@@ -220,9 +220,9 @@ class _Start:
 
 def _manager_of_unit(env: Mapping[str, str], root: Path, note: Note) -> UserManager | None:
     """Return who is to start the daemon by its unit, if the user has enabled one for it."""
-    unit = find_installed(env)
+    unit = find_installed_for(root, env)
     # A socket that is named is to be that of the daemon, and the unit does not know of it.
-    if unit is None or not unit.enabled or unit.state_dir != root or env.get("CREWD_SOCKET"):
+    if unit is None or not unit.enabled or env.get("CREWD_SOCKET"):
         return None
     try:
         manager = UserManager(env)

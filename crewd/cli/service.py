@@ -9,24 +9,23 @@ from pathlib import Path
 import click
 
 from crewd.cli.options import state_dir_option
-from crewd.instance import holder
+from crewd.instance import Holder, holder
 from crewd.paths import StatePaths
 from crewd.refusal import Exit, Refusal
 from crewd.systemd.units import (
     HOST_UNIT,
     UNIT,
-    Installation,
     Installed,
     differing,
     find_installed,
     foreign,
     remove,
     sandbox_properties,
-    this_command,
+    this_installation,
     unit_folder,
     write,
 )
-from crewd.systemd.user_manager import UnreachableError, UserManager, lingers
+from crewd.systemd.user_manager import UnreachableError, UserManager, lingers, user_name
 from crewd_client import locate
 
 
@@ -47,7 +46,7 @@ def install(state_dir: str | None, *, now: bool) -> None:
     _refuse_other_state_dir(paths, find_installed(os.environ))
     if now:
         _refuse_other_daemon(paths, manager)
-    installation = Installation(command=this_command(), state_dir=paths.root, env=os.environ)
+    installation = this_installation(paths.root, os.environ)
     paths.make()
     probe = (*installation.command, "--version")
     sandbox = manager.can_start_with(sandbox_properties(), probe)
@@ -135,7 +134,7 @@ def _refuse_other_state_dir(paths: StatePaths, installed: Installed | None) -> N
 
 def _refuse_other_daemon(paths: StatePaths, manager: UserManager) -> None:
     found = holder(paths.lock)
-    if found is not None and str(found.pid) != manager.properties(UNIT, "MainPID")["MainPID"]:
+    if found is not None and not _is_of_unit(found, manager):
         raise Refusal(
             f"a daemon runs already for {paths.root} that the unit did not start: {found}",
             hint=f"end it first, its workers go on: crewd stop --state-dir {paths.root}",
@@ -173,10 +172,14 @@ def _say_what_runs(paths: StatePaths, manager: UserManager) -> None:
     found = holder(paths.lock)
     if found is None:
         click.echo(f"start it now: systemctl --user start {UNIT}")
-    elif str(found.pid) == manager.properties(UNIT, "MainPID")["MainPID"]:
+    elif _is_of_unit(found, manager):
         click.echo(f"what was written counts after: systemctl --user restart {UNIT}")
     else:
         click.echo(f"a daemon runs already ({found}); the unit can take over after `crewd stop`")
+
+
+def _is_of_unit(daemon: Holder, manager: UserManager) -> bool:
+    return str(daemon.pid) == manager.properties(UNIT, "MainPID")["MainPID"]
 
 
 def _described(installed: Installed) -> Iterator[str]:
@@ -184,10 +187,7 @@ def _described(installed: Installed) -> Iterator[str]:
     yield f"state directory: {installed.state_dir or 'unknown'}"
     yield f"sandbox: {'yes' if installed.sandbox else 'no'}"
     if installed.state_dir is not None:
-        installation = Installation(
-            command=this_command(), state_dir=installed.state_dir, env=os.environ
-        )
-        stale = differing(installed, installation)
+        stale = differing(installed, this_installation(installed.state_dir, os.environ))
         if stale:
             yield f"not as this crewd would write it: {', '.join(stale)}: crewd service install"
     yield _linger_line()
@@ -207,7 +207,7 @@ def _state(manager: UserManager, unit: str) -> tuple[str, str]:
 
 
 def _linger_line() -> str:
-    user = os.environ.get("USER") or os.environ.get("LOGNAME") or ""
+    user = user_name(os.environ)
     if user and lingers(Path("/"), user):
         return "it goes on when you log out, and starts at boot (linger is on)"
     return "it ends, with its workers, at your last logout, unless: loginctl enable-linger"

@@ -10,8 +10,8 @@ from typing import Final
 
 from crewd.doctor.finding import Check, Finding, Place, info, ok, warning
 from crewd.instance import holder
-from crewd.systemd.units import find_installed
-from crewd.systemd.user_manager import lingers
+from crewd.systemd.units import find_installed_for
+from crewd.systemd.user_manager import lingers, user_name
 
 _FILES_OF_A_WORKER: Final = 8
 """Pipes and spools that the host holds open for one worker."""
@@ -66,13 +66,12 @@ def marks(_: Place) -> Iterator[Finding]:
 
 def logout(place: Place) -> Iterator[Finding]:
     """Tell what the end of the last session does to the daemon, where systemd decides it."""
-    user = place.env.get("USER") or place.env.get("LOGNAME") or ""
-    if not (place.system / "run/systemd/system").is_dir() or not _is_name(user):
+    user = user_name(place.env)
+    if not (place.system / "run/systemd/system").is_dir() or not user:
         return
-    installed = find_installed(place.env)
     if lingers(place.system, user):
         yield ok(id="logout.linger", message="the daemon goes on when you log out (linger is on)")
-    elif installed is not None and installed.state_dir == place.state_dir:
+    elif find_installed_for(place.state_dir, place.env) is not None:
         yield warning(
             id="logout.linger",
             message="the daemon is a user service, so it ends at your last logout and its workers "
@@ -86,10 +85,6 @@ def logout(place: Place) -> Iterator[Finding]:
             "where the system ends users' processes then (KillUserProcesses)",
             command="loginctl enable-linger",
         )
-
-
-def _is_name(user: str) -> bool:
-    return bool(user) and "/" not in user and not user.startswith(".")
 
 
 def _limit_of(pid: int) -> int | None:

@@ -9,11 +9,11 @@ from crewd.doctor.finding import Check, Finding, Place, error, info, ok, warning
 from crewd.systemd.units import (
     HOST_UNIT,
     UNIT,
-    Installation,
     Installed,
     differing,
     find_installed,
-    this_command,
+    find_installed_for,
+    this_installation,
 )
 from crewd.systemd.user_manager import UnreachableError, UserManager
 
@@ -47,8 +47,7 @@ def units(place: Place) -> Iterator[Finding]:
 
 def state(place: Place) -> Iterator[Finding]:
     """Ask the user's service manager how they are."""
-    installed = find_installed(place.env)
-    if installed is None or installed.state_dir != place.state_dir:
+    if find_installed_for(place.state_dir, place.env) is None:
         return
     try:
         manager = UserManager(place.env)
@@ -65,8 +64,7 @@ def state(place: Place) -> Iterator[Finding]:
 
 
 def _as_written(place: Place, installed: Installed, details: dict[str, str]) -> Finding:
-    installation = Installation(command=this_command(), state_dir=place.state_dir, env=place.env)
-    stale = differing(installed, installation)
+    stale = differing(installed, this_installation(place.state_dir, place.env))
     if not stale:
         message = f"{UNIT} and {HOST_UNIT} are as this crewd writes them"
         return ok(id="service.unit", message=message, details=details)

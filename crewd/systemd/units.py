@@ -87,6 +87,10 @@ def this_command() -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", "crewd.cli")
 
 
+def this_installation(state_dir: Path, env: Mapping[str, str]) -> Installation:
+    return Installation(command=this_command(), state_dir=state_dir, env=env)
+
+
 def unit_folder(env: Mapping[str, str]) -> Path:
     """Return where a user's own units are."""
     return config_dir(env).parent / "systemd" / "user"
@@ -108,6 +112,12 @@ def find_installed(env: Mapping[str, str]) -> Installed | None:
         enabled=(folder / _WANTED_BY / UNIT).is_symlink(),
         sandbox=(folder / SANDBOX).exists(),
     )
+
+
+def find_installed_for(state_dir: Path, env: Mapping[str, str]) -> Installed | None:
+    """Return what the user has, if it is to keep the daemon of this state directory."""
+    installed = find_installed(env)
+    return installed if installed is not None and installed.state_dir == state_dir else None
 
 
 def foreign(folder: Path) -> list[Path]:

@@ -102,6 +102,12 @@ def lingers(system: Path, user: str) -> bool:
     return (system / "var/lib/systemd/linger" / user).exists()
 
 
+def user_name(env: Mapping[str, str]) -> str:
+    """Return the user's name if the environment tells one that can be a file's."""
+    user = env.get("USER") or env.get("LOGNAME") or ""
+    return "" if "/" in user or user.startswith(".") else user
+
+
 def _runtime_dir(env: Mapping[str, str]) -> Path | None:
     """Return the directory below which the user's manager listens."""
     named = env.get("XDG_RUNTIME_DIR", "")
