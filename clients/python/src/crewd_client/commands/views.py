@@ -142,11 +142,12 @@ class LiveView:
         table.title = Text(shorten(title, width))
         counted = f"{_counted(board)}; {hidden} not shown" if hidden else _counted(board)
         table.caption = Text(shorten(counted, width))
+        # What says how it stands is whole, also where there is little room.
+        longest = max((len(_task(row.status)) for row in rows), default=0)
         table.add_column("task", no_wrap=True)
-        for head in ("status", "try", "elapsed"):
-            # What says how it stands is whole, also where there is little room.
-            longest = max((len(_task(row.status)) for row in rows), default=0)
-            table.add_column(head, no_wrap=True, min_width=longest if head == "status" else None)
+        table.add_column("status", no_wrap=True, min_width=longest)
+        table.add_column("try", no_wrap=True)
+        table.add_column("elapsed", no_wrap=True)
         table.add_column("last message", ratio=1, no_wrap=True, overflow="ellipsis")
         for row in rows:
             elapsed = "" if row.elapsed is None else span(row.elapsed)
