@@ -6,30 +6,21 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import grpc
-from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
-from google.rpc.status_pb2 import Status
 
 from crewd_client.json import from_json
 from crewd_client.v1.ask_pb2 import Ask
 from tests.conformance.files import texts_of
+from tests.support.refusals import abort
 
 
 async def refuse(context: Any, given: object) -> None:  # noqa: ANN401  # grpc's own is untyped
     """End the call with an error made of data."""
     error = cast("dict[str, object]", given)
     code = grpc.StatusCode[str(error["code"])]
-    message = str(error.get("message", ""))
-    number: int = code.value[0]
-    status = Status(code=number, message=message)
-    for detail in _details(error):
-        packed = AnyMessage()
-        packed.Pack(detail)
-        status.details.append(packed)
-    trailers = (("grpc-status-details-bin", status.SerializeToString()),)
-    await context.abort(code, message, trailers if status.details else ())
+    await abort(context, code, str(error.get("message", "")), _details(error))
 
 
 def _details(error: dict[str, object]) -> Iterator[Message]:

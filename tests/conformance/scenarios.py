@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from tests.architecture.sources import ROOT
 from tests.conformance.files import Step
 
-ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "clients" / "conformance" / "scenarios"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 

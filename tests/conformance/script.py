@@ -12,15 +12,10 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from crewd_client.commands.contract import methods, spell
 from crewd_client.json import from_json, to_json
 from crewd_client.locate import DaemonFile, default_socket, make_socket_dir
-from crewd_client.v1 import (
-    ask_service_pb2,
-    catalog_service_pb2,
-    daemon_service_pb2,
-    run_service_pb2,
-    worker_service_pb2,
-)
+from crewd_client.v1 import daemon_service_pb2
 from tests.conformance.files import Files, StageError, Step
 from tests.conformance.refuse import refuse
 
@@ -29,20 +24,11 @@ INFO = "DaemonService/GetServerInfo"
 TOKEN = "a-token"  # noqa: S105
 STORE = "store-1"
 HANG: Answer = {"then": "hang"}
-_MODULES = (
-    ask_service_pb2,
-    catalog_service_pb2,
-    daemon_service_pb2,
-    run_service_pb2,
-    worker_service_pb2,
-)
 
 
 def contract() -> dict[str, MethodDescriptor]:
     """Give every method as `Service/Method`."""
-    files: list[Any] = [module.DESCRIPTOR for module in _MODULES]
-    services = [service for file in files for service in file.services_by_name.values()]
-    return {f"{each.name}/{method.name}": method for each in services for method in each.methods}
+    return {spell(method): method for method in methods()}
 
 
 class Script(grpc.GenericRpcHandler):

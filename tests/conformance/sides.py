@@ -9,11 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.architecture.sources import ROOT
+from tests.architecture.tools import GO, TYPESCRIPT
 from tests.conformance.reports import GO_TEST, Report, beside_go, from_go, from_junit
-from tests.conformance.scenarios import ROOT
-
-TYPESCRIPT = ROOT / "clients" / "typescript"
-GO = ROOT / "clients" / "go"
 
 
 def python(folder: Path) -> Report:

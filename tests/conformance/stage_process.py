@@ -6,8 +6,8 @@ import json
 import subprocess
 import sys
 
+from tests.architecture.sources import ROOT
 from tests.conformance.files import Step
-from tests.conformance.scenarios import ROOT
 
 
 class StageProcess:

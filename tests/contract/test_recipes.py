@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.sources import ROOT
+from tests.packaging.readme import blocks
 from tests.support.daemon import Daemon
 
 README = (ROOT / "proto" / "README.md").read_text()
@@ -38,13 +39,13 @@ def part(heading: str) -> str:
     return found[1]
 
 
-def blocks(heading: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", part(heading), re.MULTILINE | re.DOTALL)
+def texts(heading: str, language: str) -> list[str]:
+    return [each.text for each in blocks(part(heading)) if each.language == language]
 
 
 def scripts(heading: str) -> list[str]:
     """Return what a person is to type there, a script for each block."""
-    return [re.sub(r"^\$ ", "", block, flags=re.MULTILINE) for block in blocks(heading, "console")]
+    return [re.sub(r"^\$ ", "", block, flags=re.MULTILINE) for block in texts(heading, "console")]
 
 
 def commands(heading: str) -> str:
@@ -130,7 +131,7 @@ def test_protoc_makes_code_from_the_descriptor_set(tmp_path: Path) -> None:
 def test_buf_makes_code_from_the_descriptor_set(tmp_path: Path, plugin: str) -> None:
     if shutil.which(plugin, path=TOOLS) is None:
         pytest.skip(f"{plugin} is not installed")
-    (template,) = blocks(GENERATE, "yaml")
+    (template,) = texts(GENERATE, "yaml")
     template = template.replace("protoc-gen-go", plugin)
     if plugin != "protoc-gen-go":
         template = template.replace("    opt: paths=source_relative\n", "")

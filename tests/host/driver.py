@@ -5,12 +5,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +17,7 @@ from crewd.host.marks import Marks
 from crewd.host.protocol import PROTOCOL, SEGMENT_BYTES, HostPaths, secret
 from crewd.host.strays import kill_strays
 from crewd.host.tree import read_process
+from tests.support.waiting import wait_until
 
 Message = dict[str, Any]
 
@@ -29,10 +28,7 @@ PATH = {"PATH": "/usr/bin:/bin"}
 
 def eventually(fact: Callable[[], object], seconds: float = DEADLINE_SECONDS) -> None:
     """Wait until something is true, looking at it every few milliseconds."""
-    give_up_at = time.monotonic() + seconds
-    while not fact():
-        assert time.monotonic() < give_up_at, f"not true after {seconds} s: {fact}"
-        select.select([], [], [], 0.005)
+    wait_until(fact, seconds)
 
 
 def alive(pid: int) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).parents[2]
+from tests.architecture.sources import ROOT
+
 _FLOOR: Final = re.compile(r"([\w.-]+)\s*(?:>=|==)\s*([\w.]+)")
 
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 import pytest
 
 import crewd
+from tests.architecture.sources import ROOT
 from tests.packaging.build import Built, build, contents, names
-from tests.packaging.projects import CLIENT, DAEMON, PROJECTS, ROOT, Project
+from tests.packaging.projects import CLIENT, DAEMON, PROJECTS, Project
 
 UNITS = {
     path.name: path.read_bytes()

@@ -9,10 +9,11 @@ import pytest
 
 import crewd
 import crewd_client
-from tests.packaging.projects import CLIENT, DAEMON, PROJECTS, ROOT, Project
+from tests.architecture.sources import ROOT
+from tests.architecture.tools import TYPESCRIPT
+from tests.packaging.projects import CLIENT, DAEMON, PROJECTS, Project
 
 NAME_AND_VERSION = re.compile(r"\bcrewd-client-\w+/(\d[\w.]*)")
-TYPESCRIPT = ROOT / "clients" / "typescript"
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda p: p.name)

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,9 @@ from typing import IO, Final
 
 from crewd.instance import holder
 from crewd.paths import StatePaths
+from tests.architecture.sources import ROOT
 from tests.support.places import a_place
+from tests.support.waiting import wait_until
 
 CREWD: Final = str(Path(sys.executable).with_name("crewd"))
 CREW: Final = str(Path(sys.executable).with_name("crew"))
@@ -30,9 +31,7 @@ PATIENCE: Final = 60.0
 _SYSTEMD: Final = Path("/lib/systemd/systemd")
 CGROUPS: Final = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
 _COMMANDS: Final = ("unshare", "nsenter", "setpriv", "systemctl", "systemd-run")
-_PAUSE_SECONDS: Final = 0.02
 _SHOWN_CHARACTERS: Final = 3000
-_CHECKOUT: Final = Path(__file__).parents[2]
 _NAME: Final = "crewtest"
 _UID: Final = 47381
 _MANAGER_UNIT: Final = f"user@{_UID}.service"
@@ -232,7 +231,7 @@ class Machine:
     def boot(self, systemd: Path, patience: float) -> None:
         _prepare(self)
         script = _BOOT.format(
-            opened=_opened(self.root, _CHECKOUT, Path(sys.prefix), Path(sys.base_prefix)),
+            opened=_opened(self.root, ROOT, Path(sys.prefix), Path(sys.base_prefix)),
             root=self.root,
             runtime=self.runtime,
             uid=_UID,
@@ -286,10 +285,7 @@ def a_machine(systemd: Path = _SYSTEMD, patience: float = PATIENCE) -> Generator
 
 def eventually(fact: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
     """Wait until something is true, looking at it every few milliseconds."""
-    give_up_at = time.monotonic() + seconds
-    while not fact():
-        assert time.monotonic() < give_up_at, f"not true after {seconds} s: {what}"
-        time.sleep(_PAUSE_SECONDS)
+    wait_until(fact, seconds, what)
 
 
 def _prepare(machine: Machine) -> None:

@@ -27,8 +27,9 @@ from crewd.systemd.units import (
     unit_folder,
     write,
 )
+from tests.architecture.sources import ROOT
 
-SHIPPED: Final = Path(__file__).parents[2] / "systemd"
+SHIPPED: Final = ROOT / "systemd"
 MOST_EXPOSED: Final = {False: 60, True: 15}
 """In tenths. Judged as a service of the system: capabilities count that no user's has."""
 ODD_NAMES: Final = ("plain", "with space", "100%h", "$HOME", 'a"b', "back\\slash", "ünï", "a;b'c")
